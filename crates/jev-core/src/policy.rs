@@ -1,0 +1,209 @@
+//! The action policy: which kinds of action the judge may be offered, by the host's word alone.
+
+use serde::{Deserialize, Serialize};
+
+use crate::snapshot::Role;
+
+/// A policy that contradicts itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// One name is both allowed and denied or reserved.
+    #[error("the control name `{name}` is allowed and also denied or reserved; keep one")]
+    Contradiction {
+        /// The name.
+        name: String,
+    },
+    /// A blank name.
+    #[error("a control name is blank")]
+    BlankName,
+    /// Pages of one scroll.
+    #[error("scroll pages: {pages} is outside 1..=5")]
+    ScrollPages {
+        /// The value given.
+        pages: u8,
+    },
+}
+
+/// How a control's accessible name is matched. White space is collapsed, case is ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NameRule {
+    /// The whole name.
+    Exact(String),
+    /// A part of the name.
+    Contains(String),
+}
+
+impl NameRule {
+    /// Whether the rule matches a name.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        let name = fold(name);
+        match self {
+            Self::Exact(text) => name == fold(text),
+            Self::Contains(text) => name.contains(&fold(text)),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Exact(text) | Self::Contains(text) => text,
+        }
+    }
+}
+
+fn fold(text: &str) -> String {
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase()
+}
+
+/// A key that changes nothing by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SafeKey {
+    /// Enter.
+    Enter,
+    /// Escape.
+    Escape,
+    /// Tab.
+    Tab,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// Home.
+    Home,
+    /// End.
+    End,
+}
+
+/// Whether an optional action is offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    /// Not offered.
+    #[default]
+    Denied,
+    /// Offered.
+    Allowed,
+}
+
+/// What the judge may be offered. Links are always offered, typing never.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActionPolicy {
+    /// Controls (buttons, tabs, switches, menu items) that may be clicked, by name. Empty: none.
+    pub allow: Vec<NameRule>,
+    /// Names never offered; wins over `allow`, and over links too.
+    pub deny: Vec<NameRule>,
+    /// Names kept for the host's own hand; never offered.
+    pub reserve: Vec<NameRule>,
+    /// Scrolling.
+    pub scroll: Permission,
+    /// Pages one scroll moves, 1 to 5.
+    pub scroll_pages: u8,
+    /// History back.
+    pub back: Permission,
+    /// Reloading.
+    pub reload: Permission,
+    /// Keys that may be pressed.
+    pub keys: Vec<SafeKey>,
+}
+
+impl ActionPolicy {
+    /// The read-only profile: links, scroll, back, wait.
+    #[must_use]
+    pub fn read_only() -> Self {
+        Self {
+            allow: Vec::new(),
+            deny: Vec::new(),
+            reserve: Vec::new(),
+            scroll: Permission::Allowed,
+            scroll_pages: 1,
+            back: Permission::Allowed,
+            reload: Permission::Denied,
+            keys: Vec::new(),
+        }
+    }
+
+    /// Whether a candidate of this role and accessible name may be offered.
+    #[must_use]
+    pub fn offers(&self, role: Role, name: &str) -> bool {
+        let named = |rules: &[NameRule]| rules.iter().any(|rule| rule.matches(name));
+        if named(&self.deny) || named(&self.reserve) {
+            return false;
+        }
+        match role {
+            Role::Link => true,
+            Role::Button | Role::Tab | Role::Switch | Role::MenuItem => named(&self.allow),
+        }
+    }
+
+    /// Checks the lists against each other.
+    ///
+    /// # Errors
+    /// [`PolicyError`] naming what contradicts.
+    pub fn check(&self) -> Result<(), PolicyError> {
+        if !(1..=5).contains(&self.scroll_pages) {
+            return Err(PolicyError::ScrollPages {
+                pages: self.scroll_pages,
+            });
+        }
+        let all = self.allow.iter().chain(&self.deny).chain(&self.reserve);
+        if all.clone().any(|rule| rule.text().trim().is_empty()) {
+            return Err(PolicyError::BlankName);
+        }
+        for rule in &self.allow {
+            if let NameRule::Exact(name) = rule
+                && self
+                    .deny
+                    .iter()
+                    .chain(&self.reserve)
+                    .any(|other| *other == *rule)
+            {
+                return Err(PolicyError::Contradiction { name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deny_and_reserve_win_over_allow() {
+        let policy = ActionPolicy {
+            allow: vec![NameRule::Contains("details".into())],
+            deny: vec![NameRule::Contains("delete".into())],
+            reserve: vec![NameRule::Exact("Buy details".into())],
+            ..ActionPolicy::read_only()
+        };
+        assert!(policy.check().is_ok());
+        for (role, name, offered) in [
+            (Role::Link, "Home", true),
+            (Role::Link, "Delete account", false),
+            (Role::Button, "Show  Details", true),
+            (Role::Button, "Delete details", false),
+            (Role::Button, "buy DETAILS", false),
+            (Role::Button, "Home", false),
+        ] {
+            assert_eq!(policy.offers(role, name), offered, "{role:?} {name}");
+        }
+    }
+
+    #[test]
+    fn one_name_cannot_be_both() {
+        let mut policy = ActionPolicy::read_only();
+        policy.allow.push(NameRule::Exact("Save".into()));
+        policy.reserve.push(NameRule::Exact("Save".into()));
+        assert_eq!(
+            policy.check(),
+            Err(PolicyError::Contradiction {
+                name: "Save".into()
+            })
+        );
+    }
+}
