@@ -1,1 +1,10 @@
-//! placeholder
+//! The Choice protocol of System One decision models, and the judges that speak it.
+#![forbid(unsafe_code)]
+
+pub mod lexical;
+pub mod scripted;
+mod situation;
+pub mod spec;
+#[cfg(test)]
+mod testing;
+mod text;

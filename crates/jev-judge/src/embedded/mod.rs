@@ -1,0 +1,1 @@
+//! The embedded judge: sentence embeddings in process, no key, no network.
