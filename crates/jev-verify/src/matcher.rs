@@ -121,15 +121,18 @@ fn compile(given: &str, pattern: &str, folded: bool) -> Result<Matcher, PatternE
         .dfa_size_limit(COMPILED_MAX_BYTES)
         .build()
         .map(|regex| Matcher { regex })
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => PatternError::TooLarge {
-                pattern: shown(given),
-            },
+        .map_err(|error| {
             // The type is non-exhaustive; whatever else it says is about the syntax.
-            other => PatternError::Syntax {
-                pattern: shown(given),
-                what: last_line(&other.to_string()),
-            },
+            if matches!(error, regex::Error::CompiledTooBig(_)) {
+                PatternError::TooLarge {
+                    pattern: shown(given),
+                }
+            } else {
+                PatternError::Syntax {
+                    pattern: shown(given),
+                    what: last_line(&error.to_string()),
+                }
+            }
         })
 }
 
