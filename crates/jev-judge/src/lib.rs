@@ -1,6 +1,8 @@
 //! The Choice protocol of System One decision models, and the judges that speak it.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "embedded")]
+pub mod embedded;
 pub mod lexical;
 pub mod scripted;
 mod situation;
