@@ -1,1 +1,7 @@
-//! placeholder
+//! Task files, suites and scoring for the Jev navigator.
+#![forbid(unsafe_code)]
+
+mod content_type;
+pub mod oracle;
+pub mod site;
+pub mod task;
