@@ -1,4 +1,8 @@
 //! The static server as a client sees it: types, indexes, links, and everything it must refuse.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test panics where it fails; helpers outside of test functions too"
+)]
 
 use std::fs;
 use std::os::unix::fs::symlink;
