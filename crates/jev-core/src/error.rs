@@ -128,6 +128,9 @@ pub enum AnswerFault {
     /// Not JSON, or not of the reply's shape.
     #[error("not the shape of a reply")]
     Shape,
+    /// Longer than a reply may be.
+    #[error("longer than a reply may be")]
+    Length,
     /// A JSON key twice in one object.
     #[error("a key stands twice")]
     DuplicateKey,

@@ -113,8 +113,15 @@ pub struct Decision {
     pub usage: Usage,
     /// The server's id of the request.
     pub request_id: Option<String>,
-    /// How many requests it took.
+    /// How many requests it took; 0 for a judge that asks nobody.
     pub attempts: u32,
+    /// Answers and fields that are not of the protocol or were not asked for, and were ignored.
+    #[serde(default)]
+    pub ignored_fields: u32,
+    /// Fields of the protocol that were missing or off although nothing here needs them: a
+    /// server's own confidence, score or legend.
+    #[serde(default)]
+    pub odd_fields: u32,
 }
 
 /// Tokens of one or more decisions.

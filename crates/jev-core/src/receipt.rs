@@ -53,6 +53,8 @@ pub enum RejectCause {
     Diverted,
     /// The session does not carry out this action, or not here.
     Unsupported,
+    /// The session failed before anything was sent.
+    SessionFailed,
 }
 
 /// Why it is not known whether an action was carried out.

@@ -157,6 +157,8 @@ pub(crate) struct Costs {
 /// Serialised sizes of one candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CandidateCost {
+    /// Of the id.
+    pub id: usize,
     /// Of the label.
     pub label: usize,
     /// Of the address.
@@ -195,6 +197,7 @@ impl Snapshot {
                 .candidates
                 .iter()
                 .map(|candidate| CandidateCost {
+                    id: json_chars(candidate.id.as_str()),
                     label: json_chars(&candidate.label),
                     href: candidate
                         .href

@@ -1,0 +1,197 @@
+//! Asking: which actions are offered on a page, made to fit the state limit, and how an answer is
+//! read back. `fit` decides the sizes, `render` writes the words.
+
+mod fit;
+mod render;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::action::Operation;
+use crate::contract::{Contract, Layout};
+use crate::history::HistoryEntry;
+use crate::question::{Answer, Questionnaire, Stage};
+use crate::snapshot::{Candidate, Snapshot};
+
+pub(crate) use fit::StateTooLarge;
+
+/// How much is said of each candidate. Less is said when the state would not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Detail {
+    /// Label (200 characters), heading (80) and address.
+    Full,
+    /// Label (120) and address path of at most 60 characters.
+    Short,
+    /// Label (60) only.
+    Bare,
+}
+
+/// One request to the judge, not yet rendered: it borrows the page instead of copying it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) history: Arc<Vec<HistoryEntry>>,
+    pub(crate) goal: Arc<str>,
+    pub(crate) layout: Layout,
+    pub(crate) stage: Stage,
+    /// Operations without a target, in the order in which they are offered.
+    pub(crate) operations: Vec<Operation>,
+    /// Offered candidates, as indices into the snapshot's.
+    pub(crate) candidates: Vec<usize>,
+    /// The windows of a narrowing stage, as ranges of `candidates`.
+    pub(crate) windows: Vec<Range<usize>>,
+    pub(crate) detail: Detail,
+    /// How many serialised characters of the text are shown.
+    pub(crate) text_chars: usize,
+    /// Candidates left out to make the state fit, duplicates included.
+    pub(crate) trimmed: u32,
+}
+
+/// What may be offered on a page, before it is made to fit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Offer {
+    pub operations: Vec<Operation>,
+    pub candidates: Vec<usize>,
+}
+
+/// Most candidates of one window that reach the deciding question.
+const FINALISTS_A_WINDOW: usize = 16;
+
+impl Ask {
+    /// The first request of a step: the decision itself, or a narrowing when there are more
+    /// candidates than one question may hold.
+    pub(crate) fn first(
+        contract: &Contract,
+        snapshot: &Arc<Snapshot>,
+        history: &Arc<Vec<HistoryEntry>>,
+        goal: &Arc<str>,
+        offer: Offer,
+    ) -> Result<Self, StateTooLarge> {
+        let mut ask = Self {
+            snapshot: Arc::clone(snapshot),
+            history: Arc::clone(history),
+            goal: Arc::clone(goal),
+            layout: contract.layout,
+            stage: Stage::Decide,
+            operations: offer.operations,
+            candidates: offer.candidates,
+            windows: Vec::new(),
+            detail: Detail::Full,
+            text_chars: 0,
+            trimmed: 0,
+        };
+        let most = contract.limits.candidates as usize;
+        if ask.candidates.len() > most {
+            ask.stage = Stage::Narrow;
+        }
+        fit::fit(&mut ask, contract.limits.state_chars as usize, most)?;
+        if ask.stage == Stage::Narrow {
+            if ask.candidates.len() <= most {
+                ask.stage = Stage::Decide;
+            } else {
+                let windows = ask.candidates.len().div_ceil(most);
+                let size = ask.candidates.len().div_ceil(windows);
+                ask.windows = (0..windows)
+                    .map(|window| window * size..((window + 1) * size).min(ask.candidates.len()))
+                    .collect();
+            }
+        }
+        Ok(ask)
+    }
+
+    /// The deciding request after a narrowing: the operations and the best of each window.
+    pub(crate) fn decide(
+        &self,
+        contract: &Contract,
+        answers: &[Answer],
+    ) -> Result<Self, StateTooLarge> {
+        let most = contract.limits.candidates as usize;
+        let each = (most / self.windows.len().max(1)).clamp(1, FINALISTS_A_WINDOW);
+        let mut finalists = Vec::new();
+        for (window, answer) in self.windows.iter().zip(answers) {
+            let Answer::Choice(choice) = answer else {
+                continue;
+            };
+            let mut ranked: Vec<(usize, f64)> = window
+                .clone()
+                .zip(choice.probabilities.iter().copied())
+                .filter(|(_, p)| *p > 0.0)
+                .collect();
+            ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+            finalists.extend(ranked.into_iter().take(each).map(|(place, _)| place));
+        }
+        finalists.sort_unstable();
+        finalists.truncate(most);
+        let mut ask = Self {
+            stage: Stage::Decide,
+            candidates: finalists
+                .iter()
+                .filter_map(|&place| self.candidates.get(place).copied())
+                .collect(),
+            windows: Vec::new(),
+            detail: Detail::Full,
+            text_chars: 0,
+            trimmed: self.trimmed,
+            ..self.clone()
+        };
+        fit::fit(&mut ask, contract.limits.state_chars as usize, most)?;
+        Ok(ask)
+    }
+
+    /// The stage.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// The page that is asked about.
+    #[must_use]
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// The offered candidates in the order in which they are offered.
+    pub fn candidates(&self) -> impl Iterator<Item = &Candidate> {
+        self.candidates
+            .iter()
+            .filter_map(|&index| self.snapshot.candidates.get(index))
+    }
+
+    /// The offered operations.
+    #[must_use]
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// How many candidates were left out to make the state fit.
+    #[must_use]
+    pub fn trimmed(&self) -> u32 {
+        self.trimmed
+    }
+
+    /// The request in words. Rendering is left to whoever sends it, so that the navigator itself
+    /// never copies a page.
+    #[must_use]
+    pub fn questionnaire(&self) -> Questionnaire {
+        render::questionnaire(self)
+    }
+
+    /// How many options each question has, in the questions' order.
+    pub(crate) fn shape(&self) -> Vec<usize> {
+        match (self.stage, self.layout) {
+            (Stage::Narrow, _) => self.windows.iter().map(|window| window.len() + 1).collect(),
+            (Stage::Decide, Layout::Flat) => {
+                vec![self.operations.len() + self.candidates.len() + 1]
+            }
+            (Stage::Decide, Layout::TwoHead) if self.candidates.is_empty() => {
+                vec![self.operations.len()]
+            }
+            (Stage::Decide, Layout::TwoHead) => {
+                vec![self.operations.len() + 1, self.candidates.len() + 1]
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! The history of a run: what was done and what came of it, as the judge is told.
+
+use serde::Serialize;
+
+use crate::action::Operation;
+use crate::snapshot::json_chars;
+
+/// What came of an earlier step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryOutcome {
+    /// Carried out.
+    Applied,
+    /// Carried out, and nothing was seen to happen.
+    NoEffect,
+    /// The page had moved on; not carried out.
+    Stale,
+    /// Refused; not carried out.
+    Rejected,
+    /// Carried out, but it led to an address that is not allowed or to no page.
+    DeadEnd,
+    /// Done was claimed and no evidence was found.
+    ClaimedDoneNoEvidence,
+    /// Blocked was claimed, and the page had changed on a second look.
+    ClaimedBlockedPageChanged,
+    /// Waited.
+    Waited,
+}
+
+/// Whether a step led to another page state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "bool")]
+pub enum PageChange {
+    /// It did.
+    Changed,
+    /// It did not.
+    Unchanged,
+}
+
+impl From<PageChange> for bool {
+    fn from(change: PageChange) -> Self {
+        match change {
+            PageChange::Changed => true,
+            PageChange::Unchanged => false,
+        }
+    }
+}
+
+/// One earlier step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HistoryEntry {
+    /// What was chosen.
+    pub operation: Operation,
+    /// The target's label, for a click. Page text: untrusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// What came of it.
+    pub outcome: HistoryOutcome,
+    /// Whether the page changed.
+    pub page_changed: PageChange,
+}
+
+impl HistoryEntry {
+    /// At most so many characters in JSON.
+    pub(crate) fn chars(&self) -> usize {
+        // The longest operation, outcome and keys come to 110; the rest is the label.
+        128 + self.target.as_deref().map_or(0, json_chars)
+    }
+}

@@ -1,0 +1,190 @@
+//! Dispatching: the intent, its permit, and exactly one receipt for it.
+
+use std::sync::Arc;
+
+use super::Navigator;
+use super::phase::{Acted, Look, Phase};
+use crate::action::{Action, Operation};
+use crate::effect::EffectKind;
+use crate::error::{DispatchError, Sent};
+use crate::history::HistoryOutcome;
+use crate::ids::IntentId;
+use crate::input::Input;
+use crate::permit::Permit;
+use crate::ports::Change;
+use crate::receipt::{AppliedEffect, Receipt, RejectCause, UnknownCause};
+use crate::record::{Event, Recovery};
+use crate::snapshot::Snapshot;
+use crate::status::{Cause, Status};
+
+impl Navigator {
+    pub(super) fn dispatch(&mut self, page: &Arc<Snapshot>, action: Action, acted: Acted) {
+        self.last_intent += 1;
+        let intent = IntentId(self.last_intent);
+        self.spent.permits += 1;
+        self.record(Event::Intent(intent, action.clone()));
+        if let Some(step) = self.steps.last_mut() {
+            step.intent = Some(intent);
+            step.action = Some(action.clone());
+        }
+        let permit = Permit::mint(
+            self.run,
+            intent,
+            page.document.clone(),
+            page.version().clone(),
+            page.url.clone(),
+            action,
+        );
+        let flight = self.emit_in_budget(EffectKind::Dispatch(permit));
+        self.phase = Phase::Dispatching {
+            flight,
+            intent,
+            acted,
+        };
+    }
+
+    /// Whether an input answers the dispatch that is under way.
+    pub(super) fn answers_dispatch(&self, input: &Input) -> bool {
+        matches!(self.phase, Phase::Dispatching { .. }) && self.phase.awaits(input)
+    }
+
+    /// A receipt that comes when the budget is over still says what happened.
+    pub(super) fn late_receipt(&mut self, input: Input) {
+        let receipt = match input {
+            Input::Receipt(_, receipt) => receipt,
+            Input::DispatchFailed(_, error) => receipt_of(&error),
+            Input::Opened(..)
+            | Input::OpenFailed(..)
+            | Input::Observed(..)
+            | Input::ObserveFailed(..)
+            | Input::Judged(..)
+            | Input::JudgeFailed(..)
+            | Input::Waited(..)
+            | Input::WaitFailed(..)
+            | Input::Verified(..)
+            | Input::VerifyFailed(..)
+            | Input::SessionLost(_)
+            | Input::Closed(..)
+            | Input::Cancel
+            | Input::Tick => return,
+        };
+        self.settle_receipt(receipt);
+        match receipt {
+            Receipt::Unknown(cause) => self.end(Status::Unknown, Some(Cause::Unknown(cause))),
+            Receipt::Applied(_) | Receipt::Stale(_) | Receipt::Rejected(_) => {
+                self.end(Status::Timeout, None);
+            }
+        }
+    }
+
+    /// Writes the one receipt of the intent under way.
+    pub(super) fn settle_receipt(&mut self, receipt: Receipt) {
+        let Phase::Dispatching { flight, intent, .. } = &self.phase else {
+            return;
+        };
+        let (intent, took) = (*intent, flight.since.until(self.now));
+        if let Some(step) = self.steps.last_mut() {
+            step.receipt = Some(receipt);
+            step.act_time += took;
+        }
+        self.record(Event::Received(intent, receipt));
+    }
+
+    pub(super) fn received(&mut self, receipt: Receipt) {
+        let Phase::Dispatching { flight, acted, .. } = &self.phase else {
+            return;
+        };
+        let mut acted = acted.clone();
+        let took = flight.since.until(self.now);
+        self.settle_receipt(receipt);
+        if let Receipt::Unknown(cause) = receipt {
+            self.end(Status::Unknown, Some(Cause::Unknown(cause)));
+            return;
+        }
+        self.timings.act += took;
+        acted.outcome = match receipt {
+            Receipt::Applied(effect) => self.applied(effect, &acted),
+            Receipt::Stale(_) => {
+                self.charge_stale();
+                HistoryOutcome::Stale
+            }
+            Receipt::Rejected(cause) => {
+                if let Some(page) = &self.page {
+                    self.progress
+                        .was_rejected(&page.document, acted.key.clone());
+                }
+                self.recover(Recovery::RejectedAction, Cause::Rejected(cause));
+                HistoryOutcome::Rejected
+            }
+            Receipt::Unknown(_) => return,
+        };
+        self.observe(Look::After(acted));
+    }
+
+    fn applied(&mut self, effect: AppliedEffect, acted: &Acted) -> HistoryOutcome {
+        self.spent.stale = 0;
+        match effect {
+            AppliedEffect::Navigated | AppliedEffect::SameDocument => {
+                match acted.operation {
+                    Operation::Back => self.back_depth = self.back_depth.saturating_sub(1),
+                    Operation::Reload => {}
+                    Operation::Click
+                    | Operation::ScrollDown
+                    | Operation::ScrollUp
+                    | Operation::Press(_)
+                    | Operation::Wait
+                    | Operation::Done
+                    | Operation::Blocked
+                    | Operation::None => self.back_depth = self.back_depth.saturating_add(1),
+                }
+                HistoryOutcome::Applied
+            }
+            AppliedEffect::Scrolled | AppliedEffect::Changed => HistoryOutcome::Applied,
+            AppliedEffect::NoEffect => HistoryOutcome::NoEffect,
+            AppliedEffect::DestinationRefused => self.dead_end(acted, Cause::DestinationRefused),
+            AppliedEffect::DestinationFailed => self.dead_end(acted, Cause::DestinationFailed),
+        }
+    }
+
+    fn dead_end(&mut self, acted: &Acted, cause: Cause) -> HistoryOutcome {
+        self.progress.is_dead_end(acted.key.clone());
+        self.recover(Recovery::FailedTarget, cause);
+        HistoryOutcome::DeadEnd
+    }
+
+    /// Spends a recovery; with none left the run ends once the page has been verified.
+    fn recover(&mut self, recovery: Recovery, cause: Cause) {
+        if self.spent.charge_recovery(&self.contract.limits).is_ok() {
+            self.record(Event::Recovered(recovery));
+        } else {
+            self.end_after_verifying(Status::Rejected, Some(cause));
+        }
+    }
+
+    pub(super) fn dispatch_failed(&mut self, error: DispatchError) {
+        self.record(Event::SessionFailed(error.error));
+        let receipt = receipt_of(&error);
+        self.settle_receipt(receipt);
+        match error.sent {
+            Sent::Maybe => self.end(Status::Unknown, Some(Cause::Unknown(UnknownCause::Failed))),
+            Sent::SurelyNot => self.end(Status::SessionError, Some(Cause::Session(error.error))),
+        }
+    }
+
+    pub(super) fn waited(&mut self, change: Change) {
+        let Phase::Waiting { flight, acted } = &self.phase else {
+            return;
+        };
+        let acted = acted.clone();
+        self.timings.act += flight.since.until(self.now);
+        self.record(Event::Waited(change));
+        self.observe(Look::After(acted));
+    }
+}
+
+fn receipt_of(error: &DispatchError) -> Receipt {
+    match error.sent {
+        Sent::Maybe => Receipt::Unknown(UnknownCause::Failed),
+        Sent::SurelyNot => Receipt::Rejected(RejectCause::SessionFailed),
+    }
+}

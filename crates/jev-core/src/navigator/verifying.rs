@@ -1,0 +1,90 @@
+//! Verifying: the independent verdict on a page, and what a refusal costs.
+
+use std::sync::Arc;
+
+use super::Navigator;
+use super::phase::{Look, Phase, Why};
+use crate::effect::EffectKind;
+use crate::error::VerifyError;
+use crate::history::HistoryOutcome;
+use crate::ports::VerifyRequest;
+use crate::record::{Event, Recovery};
+use crate::snapshot::Snapshot;
+use crate::status::Status;
+use crate::verification::Verification;
+
+impl Navigator {
+    pub(super) fn verify(&mut self, snapshot: Arc<Snapshot>, why: Why) {
+        self.spent.verifications += 1;
+        let request = VerifyRequest {
+            goal: self.contract.goal.clone(),
+            goal_digest: self.goal_digest.clone(),
+            snapshot: Arc::clone(&snapshot),
+        };
+        let flight = self.emit_in_budget(EffectKind::Verify(request));
+        self.phase = Phase::Verifying {
+            flight,
+            snapshot,
+            why,
+        };
+    }
+
+    pub(super) fn verified(&mut self, verification: Verification) {
+        let Some((snapshot, why)) = self.land_verification() else {
+            return;
+        };
+        self.record(Event::Verified(verification.clone()));
+        self.verification = Some(verification.clone());
+        // Evidence that is not on the page it was made from is no evidence.
+        let passed = verification
+            .evidence_for(&self.goal_digest, snapshot.version())
+            .is_some_and(|evidence| evidence.iter().all(|piece| piece.still_on(&snapshot)));
+        if passed {
+            self.observe(Look::Bind {
+                verification,
+                judged: snapshot,
+                why,
+            });
+        } else {
+            self.refused(&snapshot, why);
+        }
+    }
+
+    pub(super) fn verify_failed(&mut self, error: VerifyError) {
+        let Some((snapshot, why)) = self.land_verification() else {
+            return;
+        };
+        self.record(Event::VerifyFailed(error));
+        self.refused(&snapshot, why);
+    }
+
+    fn land_verification(&mut self) -> Option<(Arc<Snapshot>, Why)> {
+        let Phase::Verifying {
+            flight,
+            snapshot,
+            why,
+        } = &self.phase
+        else {
+            return None;
+        };
+        self.timings.verify += flight.since.until(self.now);
+        Some((Arc::clone(snapshot), why.clone()))
+    }
+
+    fn refused(&mut self, snapshot: &Snapshot, why: Why) {
+        self.progress.refuse(snapshot.version());
+        match why {
+            Why::NewState => self.proceed(),
+            Why::Claim(mut acted) => {
+                acted.outcome = HistoryOutcome::ClaimedDoneNoEvidence;
+                self.remember(acted, snapshot);
+                if self.spent.charge_recovery(&self.contract.limits).is_ok() {
+                    self.record(Event::Recovered(Recovery::RefusedClaim));
+                    self.proceed();
+                } else {
+                    self.end(Status::Unverified, None);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Progress: which page states and actions a run has seen, so that circles are noticed and nothing
+//! without effect is offered again.
+
+use std::collections::HashSet;
+
+use crate::action::Operation;
+use crate::ids::{DocumentId, PageVersion};
+use crate::snapshot::{Candidate, Snapshot};
+
+/// What an action is, across documents: candidate ids die with their document, names do not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ActionKey {
+    operation: Operation,
+    label: String,
+    href: String,
+}
+
+impl ActionKey {
+    pub(crate) fn new(operation: Operation, target: Option<&Candidate>) -> Self {
+        Self {
+            operation,
+            label: target.map_or_else(String::new, |target| target.label.clone()),
+            href: target
+                .and_then(|target| target.href.as_ref())
+                .map_or_else(String::new, |href| href.as_str().to_owned()),
+        }
+    }
+}
+
+/// What a run has seen and used up.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    seen: HashSet<PageVersion>,
+    seen_offsets: HashSet<(PageVersion, u32)>,
+    refused: HashSet<PageVersion>,
+    without_effect: HashSet<(PageVersion, ActionKey)>,
+    rejected: HashSet<(DocumentId, ActionKey)>,
+    dead_ends: HashSet<ActionKey>,
+}
+
+/// What kind of step led to a page, for the rule of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LedBy {
+    /// A scroll: a place not yet seen is progress even when the text is equal.
+    Scroll,
+    /// Anything else: only a content not yet seen is.
+    Other,
+}
+
+impl Progress {
+    /// Notes a page and says whether it is a state not seen before.
+    pub(crate) fn is_new(&mut self, page: &Snapshot, led_by: LedBy) -> bool {
+        let new_version = self.seen.insert(page.version().clone());
+        let new_offset = self
+            .seen_offsets
+            .insert((page.version().clone(), page.scroll.offset));
+        new_version || (led_by == LedBy::Scroll && new_offset)
+    }
+
+    /// Notes that the verifier did not pass this content.
+    pub(crate) fn refuse(&mut self, version: &PageVersion) {
+        self.refused.insert(version.clone());
+    }
+
+    /// Whether the verifier has already looked at this content and did not pass it.
+    pub(crate) fn is_refused(&self, version: &PageVersion) -> bool {
+        self.refused.contains(version)
+    }
+
+    /// This action in this state did nothing.
+    pub(crate) fn had_no_effect(&mut self, version: &PageVersion, key: ActionKey) {
+        self.without_effect.insert((version.clone(), key));
+    }
+
+    /// This action was refused on this page.
+    pub(crate) fn was_rejected(&mut self, document: &DocumentId, key: ActionKey) {
+        self.rejected.insert((document.clone(), key));
+    }
+
+    /// This action leads nowhere allowed, from anywhere.
+    pub(crate) fn is_dead_end(&mut self, key: ActionKey) {
+        self.dead_ends.insert(key);
+    }
+
+    /// Whether an action may be offered on a page.
+    pub(crate) fn offers(
+        &self,
+        page: &Snapshot,
+        operation: Operation,
+        target: Option<&Candidate>,
+    ) -> bool {
+        if self.without_effect.is_empty() && self.rejected.is_empty() && self.dead_ends.is_empty() {
+            return true;
+        }
+        let key = ActionKey::new(operation, target);
+        if self.dead_ends.contains(&key) {
+            return false;
+        }
+        let here = (page.version().clone(), key);
+        if self.without_effect.contains(&here) {
+            return false;
+        }
+        let on_page = (page.document.clone(), here.1);
+        !self.rejected.contains(&on_page)
+    }
+}
