@@ -1,1 +1,8 @@
-//! placeholder
+//! The async side of the Jev navigator: the driver that runs a contract against a browser session,
+//! a judge and a verifier.
+#![forbid(unsafe_code)]
+
+pub mod driver;
+
+pub use driver::{Observer, Ports, Unobserved, run};
+pub use tokio_util::sync::CancellationToken;

@@ -1,0 +1,305 @@
+//! The driver: the loop that turns the navigator's effects into calls of the three ports and their
+//! answers into inputs. It owns the clock and the tasks; it knows no rule of a run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jev_core::contract::Contract;
+use jev_core::effect::{Effect, EffectKind};
+use jev_core::error::{DispatchError, JudgeError, Sent, SessionError, Stage, VerifyError};
+use jev_core::ids::{EffectId, RunId};
+use jev_core::input::Input;
+use jev_core::navigator::Navigator;
+use jev_core::ports::{
+    Change, CloseOutcome, CloseReport, Judge, NetworkCounts, Session, SessionFactory, Verifier,
+};
+use jev_core::record::Record;
+use jev_core::report::Report;
+use jev_core::time::Timestamp;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The three adapters of a run.
+#[derive(Clone)]
+pub struct Ports {
+    /// Opens the session.
+    pub factory: Arc<dyn SessionFactory>,
+    /// Answers the questions.
+    pub judge: Arc<dyn Judge>,
+    /// Gives the verdicts.
+    pub verifier: Arc<dyn Verifier>,
+}
+
+/// Watches a run. What it does or fails to do changes nothing in the run.
+pub trait Observer: Send {
+    /// An input is about to be handled at this time.
+    fn input(&mut self, _input: &Input, _at: Timestamp) {}
+    /// Something happened.
+    fn record(&mut self, _record: &Record) {}
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {}
+
+/// Runs one contract to its end and closes what was opened, on every path. Dropping the future
+/// closes the session in the background.
+///
+/// Cancelling the token ends the run as CANCELLED (UNKNOWN when a dispatch was in flight), closed
+/// before this returns.
+pub async fn run(
+    run: RunId,
+    contract: Contract,
+    ports: &Ports,
+    observer: &mut dyn Observer,
+    cancel: &CancellationToken,
+) -> Report {
+    let mut driver = Driver {
+        started: Instant::now(),
+        ports: ports.clone(),
+        tasks: JoinSet::new(),
+        kinds: HashMap::new(),
+        session: OpenSession(None),
+    };
+    let mut navigator = Navigator::new(run, contract);
+    let mut cancelled = false;
+    loop {
+        while let Some(effect) = navigator.poll_effect() {
+            driver.start(effect);
+        }
+        while let Some(record) = navigator.poll_record() {
+            observer.record(&record);
+        }
+        if let Some(report) = navigator.report() {
+            // Nothing is left to close: the navigator has seen the close's answer or given it up.
+            driver.session.0 = None;
+            return report;
+        }
+        let wake = navigator
+            .poll_timeout()
+            .map_or(Timestamp::ZERO, |(at, _)| at);
+        let input = tokio::select! {
+            () = cancel.cancelled(), if !cancelled => {
+                cancelled = true;
+                Input::Cancel
+            }
+            Some(done) = driver.tasks.join_next_with_id() => match driver.finished(done) {
+                Some(input) => input,
+                None => continue,
+            },
+            () = tokio::time::sleep_until(driver.started + wake.elapsed()) => Input::Tick,
+        };
+        let now = Timestamp::since_start(driver.started.elapsed());
+        observer.input(&input, now);
+        navigator.handle(input, now);
+    }
+}
+
+/// What a task brings back.
+struct Done {
+    input: Input,
+    session: Option<Arc<dyn Session>>,
+}
+
+impl From<Input> for Done {
+    fn from(input: Input) -> Self {
+        Self {
+            input,
+            session: None,
+        }
+    }
+}
+
+/// What kind of effect a task carries out, for the answer when it panics.
+#[derive(Clone, Copy)]
+enum Kind {
+    Open,
+    Observe,
+    Judge,
+    Dispatch,
+    Verify,
+    Wait,
+    Close,
+}
+
+struct Driver {
+    started: Instant,
+    ports: Ports,
+    tasks: JoinSet<Done>,
+    kinds: HashMap<Id, (EffectId, Kind)>,
+    session: OpenSession,
+}
+
+impl Driver {
+    /// Starts an effect as a task. The navigator has one effect under way at a time, so whatever
+    /// still runs has been given up and is stopped first.
+    fn start(&mut self, effect: Effect) {
+        self.tasks.abort_all();
+        let Effect { id, deadline, kind } = effect;
+        let now = Timestamp::since_start(self.started.elapsed());
+        let left = now.until(deadline);
+        let (kind, handle) = match kind {
+            EffectKind::Open(request) => {
+                let factory = Arc::clone(&self.ports.factory);
+                let task = async move {
+                    match factory.open(request, left).await {
+                        Ok(session) => Done {
+                            input: Input::Opened(id, session.scope().clone()),
+                            session: Some(session),
+                        },
+                        Err(error) => Input::OpenFailed(id, error).into(),
+                    }
+                };
+                (Kind::Open, self.tasks.spawn(task))
+            }
+            EffectKind::AskJudge(ask) => {
+                let judge = Arc::clone(&self.ports.judge);
+                let task = async move {
+                    let questionnaire = ask.questionnaire();
+                    match judge.decide(&questionnaire, left).await {
+                        Ok(decision) => Input::Judged(id, decision).into(),
+                        Err(error) => Input::JudgeFailed(id, error).into(),
+                    }
+                };
+                (Kind::Judge, self.tasks.spawn(task))
+            }
+            EffectKind::Verify(request) => {
+                let verifier = Arc::clone(&self.ports.verifier);
+                let task = async move {
+                    match verifier.verify(request, left).await {
+                        Ok(verification) => Input::Verified(id, verification).into(),
+                        Err(error) => Input::VerifyFailed(id, error).into(),
+                    }
+                };
+                (Kind::Verify, self.tasks.spawn(task))
+            }
+            EffectKind::Observe => {
+                let session = self.session.0.clone();
+                let task = async move {
+                    let result = match session {
+                        Some(session) => session.observe(left).await,
+                        None => Err(SessionError::Closed),
+                    };
+                    match result {
+                        Ok(snapshot) => Input::Observed(id, Arc::new(snapshot)).into(),
+                        Err(error) => Input::ObserveFailed(id, error).into(),
+                    }
+                };
+                (Kind::Observe, self.tasks.spawn(task))
+            }
+            EffectKind::Dispatch(permit) => {
+                let session = self.session.0.clone();
+                let task = async move {
+                    let result = match session {
+                        Some(session) => session.dispatch(permit, left).await,
+                        None => Err(DispatchError {
+                            sent: Sent::SurelyNot,
+                            error: SessionError::Closed,
+                        }),
+                    };
+                    match result {
+                        Ok(receipt) => Input::Receipt(id, receipt).into(),
+                        Err(error) => Input::DispatchFailed(id, error).into(),
+                    }
+                };
+                (Kind::Dispatch, self.tasks.spawn(task))
+            }
+            EffectKind::Wait { bound } => {
+                let session = self.session.0.clone();
+                let task = async move {
+                    let result = match session {
+                        Some(session) => session.wait(bound).await,
+                        None => Ok(Change::None),
+                    };
+                    match result {
+                        Ok(change) => Input::Waited(id, change).into(),
+                        Err(error) => Input::WaitFailed(id, error).into(),
+                    }
+                };
+                (Kind::Wait, self.tasks.spawn(task))
+            }
+            EffectKind::Close { grace } => {
+                let session = self.session.0.clone();
+                let task = async move {
+                    let report = match session {
+                        Some(session) => session.close(grace).await,
+                        None => unanswered(),
+                    };
+                    Input::Closed(id, report).into()
+                };
+                (Kind::Close, self.tasks.spawn(task))
+            }
+        };
+        self.kinds.insert(handle.id(), (id, kind));
+    }
+
+    /// The input that a finished task means. A task that was stopped means none.
+    fn finished(&mut self, done: Result<(Id, Done), JoinError>) -> Option<Input> {
+        match done {
+            Ok((task, done)) => {
+                self.kinds.remove(&task);
+                if done.session.is_some() {
+                    self.session.0 = done.session;
+                }
+                Some(done.input)
+            }
+            Err(error) => {
+                let (id, kind) = self.kinds.remove(&error.id())?;
+                error.is_panic().then(|| panicked(id, kind))
+            }
+        }
+    }
+}
+
+/// An adapter that panics has failed in the worst way its port allows.
+fn panicked(id: EffectId, kind: Kind) -> Input {
+    let broken = |stage| SessionError::Protocol { stage };
+    match kind {
+        Kind::Open => Input::OpenFailed(id, broken(Stage::Open)),
+        Kind::Observe => Input::ObserveFailed(id, broken(Stage::Observe)),
+        Kind::Judge => Input::JudgeFailed(
+            id,
+            JudgeError::Capability {
+                what: "the judge panicked".to_owned(),
+            },
+        ),
+        Kind::Dispatch => Input::DispatchFailed(
+            id,
+            DispatchError {
+                sent: Sent::Maybe,
+                error: broken(Stage::Dispatch),
+            },
+        ),
+        Kind::Verify => Input::VerifyFailed(id, VerifyError::Failed),
+        Kind::Wait => Input::WaitFailed(id, broken(Stage::Wait)),
+        Kind::Close => Input::Closed(id, unanswered()),
+    }
+}
+
+fn unanswered() -> CloseReport {
+    CloseReport {
+        outcome: CloseOutcome::Unanswered,
+        network: NetworkCounts::default(),
+    }
+}
+
+/// Closes its session in the background when the run's future is dropped half-way.
+struct OpenSession(Option<Arc<dyn Session>>);
+
+/// The grace of a close that nobody waits for.
+const ABANDONED_GRACE: Duration = jev_core::limits::CLOSE_GRACE;
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        if let (Some(session), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
+        {
+            runtime.spawn(async move {
+                session.close(ABANDONED_GRACE).await;
+            });
+        }
+    }
+}
