@@ -3,5 +3,12 @@
 
 pub mod connection;
 pub mod error;
+pub mod find;
+pub mod flags;
+pub mod launch;
+pub mod network;
+mod process;
+mod profile;
 mod surrogates;
+pub mod tab;
 mod transport;

@@ -1,0 +1,192 @@
+//! Starts a browser behind its boundary and ends it: `Browser::launch`, `Browser::close`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jev_core::ports::{CloseOutcome, NetworkCounts};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::connection::Connection;
+use crate::error::{CdpError, LaunchError};
+use crate::find::{Chrome, Preference, find};
+use crate::flags::{SandboxState, Window, command_line, sandbox_state};
+use crate::network::boundary::Boundary;
+use crate::network::counters::NetworkCounters;
+use crate::network::tripwire::Tripwire;
+use crate::process::{End, Plan, Supervisor};
+use crate::profile::{Profile, sweep};
+
+/// How long a killed browser may take to be reaped and its folder to be removed.
+const AFTER_KILL: Duration = Duration::from_secs(3);
+
+/// How to start a browser.
+#[derive(Clone, Debug)]
+pub struct LaunchOptions {
+    /// The program; none: searched for.
+    pub program: Option<PathBuf>,
+    /// Which build to take when both are found.
+    pub preference: Preference,
+    /// The window.
+    pub window: Window,
+    /// How long it may take to start.
+    pub deadline: Duration,
+}
+
+impl Default for LaunchOptions {
+    fn default() -> Self {
+        Self {
+            program: None,
+            preference: Preference::default(),
+            window: Window::default(),
+            deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A browser of ours. Close it with [`Browser::close`]; dropped without, it is killed in the
+/// background as far as the runtime still allows.
+#[derive(Debug)]
+pub struct Browser {
+    pub(crate) connection: Connection,
+    pub(crate) boundary: Arc<Boundary>,
+    supervisor: Supervisor,
+    chrome: Chrome,
+    version: String,
+    sandbox: SandboxState,
+    _tripwire: Tripwire,
+}
+
+impl Browser {
+    /// Finds and starts a browser, and puts its boundary up before anything else. Needs a tokio
+    /// runtime. Folders that dead owners left behind are removed on the way.
+    ///
+    /// # Errors
+    /// [`LaunchError`]; nothing is left running then.
+    pub async fn launch(options: LaunchOptions) -> Result<Self, LaunchError> {
+        let deadline = Instant::now() + options.deadline;
+        let chrome = find(options.program.as_deref(), options.preference)?;
+        // Beside the start, for it touches the disk and nothing waits for it.
+        drop(tokio::task::spawn_blocking(sweep));
+        let counters = Arc::new(NetworkCounters::default());
+        let tripwire = Tripwire::set(Arc::clone(&counters))
+            .await
+            .map_err(LaunchError::Boundary)?;
+        let profile = Profile::create().map_err(LaunchError::Profile)?;
+        let sandbox = sandbox_state();
+        let arguments = command_line(
+            chrome.flavour,
+            &profile.data(),
+            options.window,
+            tripwire.port(),
+            sandbox,
+        );
+        let plan = Plan {
+            program: chrome.program.clone(),
+            arguments,
+            profile,
+        };
+        let (supervisor, source, sink) = Supervisor::start(plan).map_err(LaunchError::Spawn)?;
+        let connection = Connection::start(source, sink);
+        let boundary = Boundary::new(connection.clone(), counters);
+        let events = connection.subscribe_root();
+        let patience = deadline.saturating_duration_since(Instant::now());
+        match raise(&connection, patience).await {
+            Ok(version) => {
+                tokio::spawn(Arc::clone(&boundary).run(events));
+                Ok(Self {
+                    connection,
+                    boundary,
+                    supervisor,
+                    chrome,
+                    version,
+                    sandbox,
+                    _tripwire: tripwire,
+                })
+            }
+            Err(error) => {
+                supervisor.kill();
+                // Bounded; what is left then is swept at the next start.
+                supervisor.ended(AFTER_KILL).await;
+                let stderr = supervisor.stderr();
+                Err(LaunchError::NoAnswer { error, stderr })
+            }
+        }
+    }
+
+    /// The browser's protocol connection.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The browser's own words for its version, such as `Chrome/130.0`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Which program runs.
+    #[must_use]
+    pub fn chrome(&self) -> &Chrome {
+        &self.chrome
+    }
+
+    /// Whether Chrome's own sandbox is on.
+    #[must_use]
+    pub fn sandbox(&self) -> SandboxState {
+        self.sandbox
+    }
+
+    /// The process number of the browser.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.supervisor.pid()
+    }
+
+    /// What the boundary counted outside of any tab. A breach here is no page's doing.
+    #[must_use]
+    pub fn counts(&self) -> NetworkCounts {
+        self.boundary.counters.counts()
+    }
+
+    /// Asks the browser to end; when it has not within the grace, kills it from outside. Process
+    /// and profile folder are gone afterwards, unless the outcome is [`CloseOutcome::Unanswered`].
+    pub async fn close(self, grace: Duration) -> CloseOutcome {
+        let deadline = Instant::now() + grace;
+        self.connection.post(None, "Browser.close", json!({}));
+        let ended = match self.supervisor.ended(grace).await {
+            Some(ended) => Some(ended),
+            None => {
+                self.supervisor.kill();
+                let _ = deadline;
+                self.supervisor.ended(AFTER_KILL).await
+            }
+        };
+        match ended.map(|ended| ended.how) {
+            Some(End::Itself) => CloseOutcome::Clean,
+            Some(End::Killed) => CloseOutcome::Killed,
+            None => CloseOutcome::Unanswered,
+        }
+    }
+}
+
+/// Puts the boundary up; the calls travel together. The version is the first sign of life.
+async fn raise(connection: &Connection, patience: Duration) -> Result<String, CdpError> {
+    let version = connection.send(None, "Browser.getVersion", json!({}));
+    let calls = [
+        connection.send(
+            None,
+            "Fetch.enable",
+            json!({"patterns": [{"urlPattern": "*"}]}),
+        ),
+        connection.send(None, "Target.setDiscoverTargets", json!({"discover": true})),
+    ];
+    let version = version.wait(patience).await?;
+    for call in calls {
+        call.wait(patience).await?;
+    }
+    let product = version.get("product").and_then(Value::as_str);
+    Ok(product.unwrap_or_default().to_owned())
+}

@@ -1,0 +1,327 @@
+//! The browser's one way to the network: every request is held, judged, fetched by us or refused.
+//! One task per browser reads the root session's events.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jev_core::access::CanonicalUrl;
+use jev_core::error::FetchFault;
+use serde_json::{Value, json};
+
+use super::counters::{Counted, NetworkCounters};
+use super::documents::{DocumentFate, DocumentNews, FrameKind};
+use super::fetch::{Fetched, Fetcher};
+use super::filter::{Refusal, judge};
+use super::paused::{Paused, ResourceKind};
+use super::policy::{OwnCsp, TabPolicy};
+use super::tabs::{InFlight, TabNet, Tabs};
+use crate::connection::{Connection, EventStream};
+
+/// How long the browser may take to accept an answer.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// How long a request may take from one hop to the next before it is taken for given up.
+const BETWEEN_HOPS: Duration = Duration::from_millis(250);
+
+/// Goes with every answer, since any may become a document or a worker. It grants what reading
+/// needs and leaves out popups, downloads and modal dialogs; the second part leaves out web
+/// sockets and web transport, which never pass through us.
+const OWN_CSP: &str =
+    "sandbox allow-scripts allow-same-origin allow-forms; connect-src http: https: data: blob:";
+
+/// What one browser's boundary is made of.
+#[derive(Debug)]
+pub(crate) struct Boundary {
+    connection: Connection,
+    pub(crate) tabs: Tabs,
+    /// What belongs to no tab.
+    pub(crate) counters: Arc<NetworkCounters>,
+    /// Requests answered with a redirect whose next hop has not arrived yet.
+    hops: Mutex<HashMap<String, InFlight>>,
+}
+
+/// What follows a request.
+enum Next {
+    Done,
+    /// The same request at another address.
+    Hop,
+}
+
+impl Boundary {
+    pub(crate) fn new(connection: Connection, counters: Arc<NetworkCounters>) -> Arc<Self> {
+        Arc::new(Self {
+            connection,
+            tabs: Tabs::new(),
+            counters,
+            hops: Mutex::default(),
+        })
+    }
+
+    /// Reads root events until the connection ends.
+    pub(crate) async fn run(self: Arc<Self>, mut events: EventStream) {
+        while let Some(event) = events.next().await {
+            match event.method.as_str() {
+                "Fetch.requestPaused" => self.paused(&event.params),
+                "Target.targetCreated" => self.target_created(&event.params),
+                "Target.targetDestroyed" => {
+                    if let Some(target) = event.params.get("targetId").and_then(Value::as_str) {
+                        self.tabs.remove_stranger(target);
+                    }
+                }
+                "Browser.downloadWillBegin" => self.download(&event.params),
+                _ => {}
+            }
+        }
+    }
+
+    fn paused(self: &Arc<Self>, params: &Value) {
+        let paused = match Paused::read(params) {
+            Ok(paused) => paused,
+            Err(id) => {
+                // Without an id it stays held for ever, which is as good.
+                if let Some(id) = id {
+                    self.counters.count(Counted::Kind);
+                    self.fail(&id);
+                }
+                return;
+            }
+        };
+        // The next hop is counted from here on, so the last one need not be kept any longer.
+        let last_hop = paused
+            .redirected_request_id
+            .as_ref()
+            .and_then(|id| self.lock_hops().remove(id));
+        let boundary = Arc::clone(self);
+        match self.tabs.of_frame(&paused.frame_id) {
+            Some(tab) => {
+                // Counted before anything else is read, so that a page is never taken for quiet.
+                let in_flight = InFlight::begin(&tab);
+                tokio::spawn(async move { boundary.handle(paused, tab, in_flight).await });
+                drop(last_hop);
+            }
+            None => {
+                tokio::spawn(async move {
+                    match boundary.tabs.of_announced_frame(&paused.frame_id).await {
+                        Some(tab) => {
+                            let in_flight = InFlight::begin(&tab);
+                            boundary.handle(paused, tab, in_flight).await;
+                        }
+                        None => {
+                            boundary.counters.count(Refusal::UnknownFrame.counted());
+                            boundary.fail(&paused.request_id);
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    /// Decides, unless the tab is closed meanwhile: then the request is failed at once.
+    async fn handle(&self, paused: Paused, tab: Arc<TabNet>, in_flight: InFlight) {
+        let next = tokio::select! {
+            next = self.decide(&paused, &tab) => next,
+            () = tab.closed() => {
+                self.fail(&paused.request_id);
+                Next::Done
+            }
+        };
+        match next {
+            Next::Done => drop(in_flight),
+            Next::Hop => {
+                // Between two hops nothing is held, and still the page is not quiet.
+                let id = paused.request_id;
+                self.lock_hops().insert(id.clone(), in_flight);
+                tokio::time::sleep(BETWEEN_HOPS).await;
+                self.lock_hops().remove(&id);
+            }
+        }
+    }
+
+    fn lock_hops(&self) -> MutexGuard<'_, HashMap<String, InFlight>> {
+        self.hops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn decide(&self, paused: &Paused, tab: &TabNet) -> Next {
+        let allowed = match (tab.policy.get(), tab.fetcher.get()) {
+            (Some(policy), Some(fetcher)) => judge(paused, policy)
+                .and_then(|url| within_caps(tab, policy).map(|()| (url, policy, fetcher))),
+            _ => Err(Refusal::UnknownFrame),
+        };
+        match allowed {
+            Ok((url, policy, fetcher)) => self.bring(paused, tab, &url, policy, fetcher).await,
+            Err(refusal) => {
+                self.refuse(paused, tab, refusal).await;
+                Next::Done
+            }
+        }
+    }
+
+    async fn bring(
+        &self,
+        paused: &Paused,
+        tab: &TabNet,
+        url: &CanonicalUrl,
+        policy: &TabPolicy,
+        fetcher: &Fetcher,
+    ) -> Next {
+        match fetcher
+            .fetch(url, &paused.request.headers, &policy.caps)
+            .await
+        {
+            Ok(fetched) if is_download(paused, &fetched) => {
+                self.refuse(paused, tab, Refusal::Download).await;
+                Next::Done
+            }
+            Ok(fetched) => {
+                let status = fetched.status;
+                tab.counters.count(Counted::Allowed {
+                    bytes: u64::try_from(fetched.body.len()).unwrap_or(u64::MAX),
+                });
+                let (fate, next) = if fetched.is_redirect() {
+                    (DocumentFate::Redirected { status }, Next::Hop)
+                } else {
+                    (DocumentFate::Answered { status }, Next::Done)
+                };
+                self.report(paused, tab, fate);
+                self.fulfil(&paused.request_id, fetched, policy.csp).await;
+                next
+            }
+            Err(fault) => {
+                self.report(paused, tab, DocumentFate::Failed(fault));
+                self.turn_away(paused, tab, reason_of(fault)).await;
+                Next::Done
+            }
+        }
+    }
+
+    async fn refuse(&self, paused: &Paused, tab: &TabNet, refusal: Refusal) {
+        tracing::debug!(?refusal, kind = ?paused.resource_type, "request refused");
+        tab.counters.count(refusal.counted());
+        self.report(paused, tab, DocumentFate::Refused(refusal));
+        self.turn_away(paused, tab, "BlockedByClient").await;
+    }
+
+    /// Ends a request without an answer. A document of the tab itself is answered with 204 (no
+    /// content), which leaves the tab where it is instead of on an error page; so is an event
+    /// stream, which would otherwise try again for ever.
+    async fn turn_away(&self, paused: &Paused, tab: &TabNet, reason: &str) {
+        let main = tab.frame_kind(&paused.frame_id) == FrameKind::Main;
+        let kind = paused.resource_type;
+        let quietly = kind == ResourceKind::EventSource || (kind == ResourceKind::Document && main);
+        if quietly {
+            let params = json!({
+                "requestId": paused.request_id,
+                "responseCode": 204,
+                "responseHeaders": [],
+            });
+            self.answer("Fetch.fulfillRequest", params).await;
+        } else {
+            let params = json!({"requestId": paused.request_id, "errorReason": reason});
+            self.answer("Fetch.failRequest", params).await;
+        }
+    }
+
+    async fn fulfil(&self, request_id: &str, fetched: Fetched, csp: OwnCsp) {
+        let mut headers: Vec<Value> = fetched
+            .headers
+            .iter()
+            .map(|(name, value)| json!({"name": name, "value": value}))
+            .collect();
+        match csp {
+            OwnCsp::On => {
+                headers.push(json!({"name": "content-security-policy", "value": OWN_CSP}));
+            }
+            OwnCsp::Off => {}
+        }
+        let params = json!({
+            "requestId": request_id,
+            "responseCode": fetched.status,
+            "responseHeaders": headers,
+            "body": STANDARD.encode(&fetched.body),
+        });
+        drop(fetched);
+        self.answer("Fetch.fulfillRequest", params).await;
+    }
+
+    async fn answer(&self, method: &str, params: Value) {
+        // An error means that the page no longer wants it, or that the browser is gone.
+        if let Err(error) = self.connection.call(None, method, params, ANSWER).await {
+            tracing::debug!(%error, method, "an answer was not accepted");
+        }
+    }
+
+    fn fail(&self, request_id: &str) {
+        let params = json!({"requestId": request_id, "errorReason": "BlockedByClient"});
+        self.connection.post(None, "Fetch.failRequest", params);
+    }
+
+    fn report(&self, paused: &Paused, tab: &TabNet, fate: DocumentFate) {
+        if paused.resource_type == ResourceKind::Document {
+            tab.documents.publish(DocumentNews {
+                frame: tab.frame_kind(&paused.frame_id),
+                frame_id: paused.frame_id.clone(),
+                loader: paused.loader().to_owned(),
+                url: paused.request.url.clone(),
+                fate,
+            });
+        }
+    }
+
+    /// Closes a window that a page opened. Its requests are refused meanwhile: it is no tab of ours.
+    fn target_created(&self, params: &Value) {
+        let info = params.get("targetInfo").unwrap_or(&Value::Null);
+        let text = |name: &str| info.get(name).and_then(Value::as_str);
+        let (Some(target), Some("page")) = (text("targetId"), text("type")) else {
+            return;
+        };
+        if text("openerId").is_none() && text("openerFrameId").is_none() {
+            return;
+        }
+        self.tabs.add_stranger(target.to_owned());
+        let opener = text("openerId").and_then(|opener| self.tabs.of_frame(opener));
+        let owner = opener
+            .or_else(|| text("browserContextId").and_then(|context| self.tabs.of_context(context)));
+        let counters = owner.as_ref().map_or(&self.counters, |tab| &tab.counters);
+        counters.count(Counted::Window);
+        self.connection
+            .post(None, "Target.closeTarget", json!({"targetId": target}));
+    }
+
+    fn download(&self, params: &Value) {
+        let frame = params.get("frameId").and_then(Value::as_str);
+        let tab = frame.and_then(|frame| self.tabs.of_frame(frame));
+        let counters = tab.as_ref().map_or(&self.counters, |tab| &tab.counters);
+        counters.count(Counted::Download);
+    }
+}
+
+fn within_caps(tab: &TabNet, policy: &TabPolicy) -> Result<(), Refusal> {
+    let spent = tab.next_request() > policy.caps.requests
+        || tab.counters.counts().bytes >= policy.caps.total_bytes;
+    if spent { Err(Refusal::Spent) } else { Ok(()) }
+}
+
+/// Whether a document says of itself that it is a file to keep.
+fn is_download(paused: &Paused, fetched: &Fetched) -> bool {
+    paused.resource_type == ResourceKind::Document
+        && fetched.header("content-disposition").is_some_and(|value| {
+            value
+                .trim_start()
+                .to_ascii_lowercase()
+                .starts_with("attachment")
+        })
+}
+
+const fn reason_of(fault: FetchFault) -> &'static str {
+    match fault {
+        FetchFault::Refused => "ConnectionRefused",
+        FetchFault::Dns => "NameNotResolved",
+        FetchFault::Tls => "ConnectionFailed",
+        FetchFault::Timeout => "TimedOut",
+        FetchFault::TooLarge | FetchFault::Broken => "Failed",
+        FetchFault::Boundary => "AddressUnreachable",
+    }
+}

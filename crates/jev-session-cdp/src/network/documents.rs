@@ -1,0 +1,138 @@
+//! What became of the documents a tab asked for: the status of those answered, the cause of those
+//! that were not. Dispatch and opening learn from here what a navigation came to.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jev_core::error::FetchFault;
+use tokio::sync::mpsc;
+
+use super::filter::Refusal;
+
+/// Results kept for [`Documents::of_loader`].
+const KEPT: usize = 64;
+
+/// Which frame a document was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// The tab's own.
+    Main,
+    /// A frame inside it.
+    Child,
+}
+
+/// What became of one request for a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DocumentFate {
+    /// It was answered with this HTTP status and handed to the browser.
+    Answered {
+        /// The status.
+        status: u16,
+    },
+    /// It was answered with a redirect, which the browser now asks for under the same loader.
+    Redirected {
+        /// The status.
+        status: u16,
+    },
+    /// We refused it. The tab stays on its page.
+    Refused(Refusal),
+    /// It could not be fetched. The tab stays on its page.
+    Failed(FetchFault),
+}
+
+/// One request for a document and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentNews {
+    /// The tab or a frame inside.
+    pub frame: FrameKind,
+    /// The frame's id.
+    pub frame_id: String,
+    /// The loader's id, as in `Page.frameNavigated` and `Page.frameStartedNavigating`.
+    pub loader: String,
+    /// The address asked for; page data.
+    pub url: String,
+    /// What became of it.
+    pub fate: DocumentFate,
+}
+
+/// News of documents in their order; ends with the tab.
+#[derive(Debug)]
+pub struct DocumentStream(mpsc::UnboundedReceiver<DocumentNews>);
+
+impl DocumentStream {
+    /// The next news; none when the tab is closed. May be dropped without losing one.
+    pub async fn next(&mut self) -> Option<DocumentNews> {
+        self.0.recv().await
+    }
+
+    /// The next news that is there already.
+    pub fn try_next(&mut self) -> Option<DocumentNews> {
+        self.0.try_recv().ok()
+    }
+}
+
+/// The documents of one tab.
+#[derive(Debug, Default)]
+pub struct Documents(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    recent: VecDeque<DocumentNews>,
+    subscribers: Vec<mpsc::UnboundedSender<DocumentNews>>,
+    closed: bool,
+}
+
+impl Documents {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn publish(&self, news: DocumentNews) {
+        let mut state = self.lock();
+        state
+            .subscribers
+            .retain(|subscriber| subscriber.send(news.clone()).is_ok());
+        if state.recent.len() == KEPT {
+            state.recent.pop_front();
+        }
+        state.recent.push_back(news);
+    }
+
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.subscribers.clear();
+    }
+
+    /// News from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> DocumentStream {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut state = self.lock();
+        if !state.closed {
+            state.subscribers.push(sender);
+        }
+        DocumentStream(receiver)
+    }
+
+    /// The latest about a loader, among the last 64 news.
+    #[must_use]
+    pub fn of_loader(&self, loader: &str) -> Option<DocumentNews> {
+        let state = self.lock();
+        let mut latest_first = state.recent.iter().rev();
+        latest_first.find(|news| news.loader == loader).cloned()
+    }
+
+    /// The latest about the tab's own document that is not a redirect.
+    #[must_use]
+    pub fn main(&self) -> Option<DocumentNews> {
+        let state = self.lock();
+        let mut latest_first = state.recent.iter().rev();
+        latest_first
+            .find(|news| {
+                news.frame == FrameKind::Main
+                    && !matches!(news.fate, DocumentFate::Redirected { .. })
+            })
+            .cloned()
+    }
+}

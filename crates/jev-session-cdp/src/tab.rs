@@ -1,0 +1,421 @@
+//! One exclusive tab: its own context, locked before its first byte, watched by one task.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use jev_core::ports::CloseOutcome;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::connection::{Connection, EventStream, SessionId};
+use crate::error::CdpError;
+use crate::launch::Browser;
+use crate::network::boundary::Boundary;
+use crate::network::counters::{Counted, NetworkCounters};
+use crate::network::documents::{DocumentNews, DocumentStream};
+use crate::network::fetch::Fetcher;
+use crate::network::policy::{PageScripts, TabPolicy};
+use crate::network::tabs::TabNet;
+
+/// How deep frames in processes of their own are followed.
+const MAX_FRAME_DEPTH: u32 = 8;
+/// How long a frame may take to say what it holds.
+const FRAME_ANSWER: Duration = Duration::from_secs(2);
+
+/// The script that runs in a world of its own before any script of a page.
+#[derive(Clone, Copy, Debug)]
+pub struct WorldScript {
+    /// The world's name.
+    pub name: &'static str,
+    /// The script.
+    pub source: &'static str,
+}
+
+/// One exclusive tab.
+#[derive(Debug)]
+pub struct Tab {
+    connection: Connection,
+    session: SessionId,
+    boundary: Arc<Boundary>,
+    net: Arc<TabNet>,
+    closed: AtomicBool,
+}
+
+impl Browser {
+    /// Opens a tab in a context of its own, still blank: nothing is allowed until
+    /// [`Tab::allow`] is called.
+    ///
+    /// # Errors
+    /// [`CdpError`]; a half-made context is disposed of.
+    pub async fn blank_tab(&self, world: WorldScript, deadline: Duration) -> Result<Tab, CdpError> {
+        let end = Instant::now() + deadline;
+        let left = || end.saturating_duration_since(Instant::now());
+        let connection = &self.connection;
+        let answer = connection
+            .call(
+                None,
+                "Target.createBrowserContext",
+                json!({"disposeOnDetach": true}),
+                left(),
+            )
+            .await?;
+        let context = text(&answer, "browserContextId")?;
+        let orphan = OrphanContext {
+            connection,
+            context: Some(context.clone()),
+        };
+        connection.post(
+            None,
+            "Browser.setDownloadBehavior",
+            json!({"behavior": "deny", "browserContextId": context, "eventsEnabled": true}),
+        );
+        let answer = connection
+            .call(
+                None,
+                "Target.createTarget",
+                json!({"url": "about:blank", "browserContextId": context}),
+                left(),
+            )
+            .await?;
+        let target = text(&answer, "targetId")?;
+        let net = Arc::new(TabNet::new(context, target.clone(), Arc::default()));
+        self.boundary.tabs.add_tab(&net);
+        let answer = connection
+            .call(
+                None,
+                "Target.attachToTarget",
+                json!({"targetId": target, "flatten": true}),
+                left(),
+            )
+            .await?;
+        let session = SessionId::new(&text(&answer, "sessionId")?);
+        let events = connection.subscribe(&session);
+        let calls = lock(connection, &session, world);
+        for call in calls {
+            call.wait(left()).await?;
+        }
+        orphan.adopt();
+        let tab = Tab {
+            connection: connection.clone(),
+            session,
+            boundary: Arc::clone(&self.boundary),
+            net,
+            closed: AtomicBool::new(false),
+        };
+        tokio::spawn(watch_frames(
+            Watcher {
+                connection: tab.connection.clone(),
+                session: tab.session.clone(),
+                boundary: Arc::clone(&tab.boundary),
+                net: Arc::clone(&tab.net),
+            },
+            events,
+            0,
+        ));
+        Ok(tab)
+    }
+
+    /// Opens a tab and sets what it may do.
+    ///
+    /// # Errors
+    /// [`CdpError`].
+    pub async fn new_tab(
+        &self,
+        policy: TabPolicy,
+        world: WorldScript,
+        deadline: Duration,
+    ) -> Result<Tab, CdpError> {
+        let tab = self.blank_tab(world, deadline).await?;
+        tab.allow(policy)?;
+        Ok(tab)
+    }
+}
+
+impl Tab {
+    /// Sets what the tab may do, once; a second call is refused.
+    ///
+    /// # Errors
+    /// [`CdpError::TargetGone`] when the tab is closed or has its policy already.
+    pub fn allow(&self, policy: TabPolicy) -> Result<(), CdpError> {
+        let gone = CdpError::TargetGone {
+            sent: jev_core::error::Sent::SurelyNot,
+        };
+        if self.closed.load(Ordering::Acquire) {
+            return Err(gone);
+        }
+        let fetcher = Fetcher::new().map_err(|_| gone.clone())?;
+        let scripts = policy.scripts;
+        self.net.fetcher.set(fetcher).map_err(|_| gone.clone())?;
+        self.net.policy.set(policy).map_err(|_| gone)?;
+        match scripts {
+            PageScripts::Run => {}
+            PageScripts::Off => self.connection.post(
+                Some(&self.session),
+                "Emulation.setScriptExecutionDisabled",
+                json!({"value": true}),
+            ),
+        }
+        Ok(())
+    }
+
+    /// The connection it is reached by.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Its session, for calls and events.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Its target id, which is its main frame's id too.
+    #[must_use]
+    pub fn main_frame(&self) -> &str {
+        &self.net.main_frame
+    }
+
+    /// Its context's id.
+    #[must_use]
+    pub fn context(&self) -> &str {
+        &self.net.context
+    }
+
+    /// What it may do, when that has been set.
+    #[must_use]
+    pub fn policy(&self) -> Option<&TabPolicy> {
+        self.net.policy.get()
+    }
+
+    /// What its boundary counts.
+    #[must_use]
+    pub fn counters(&self) -> &Arc<NetworkCounters> {
+        &self.net.counters
+    }
+
+    /// How many of its requests are in flight: held, being fetched, or not yet taken in.
+    #[must_use]
+    pub fn in_flight(&self) -> watch::Receiver<u32> {
+        self.net.in_flight.subscribe()
+    }
+
+    /// What becomes of the documents it asks for, from now on.
+    #[must_use]
+    pub fn documents(&self) -> DocumentStream {
+        self.net.documents.subscribe()
+    }
+
+    /// The latest about a loader, among the last 64 documents.
+    #[must_use]
+    pub fn document_of(&self, loader: &str) -> Option<DocumentNews> {
+        self.net.documents.of_loader(loader)
+    }
+
+    /// The latest about the tab's own document that is not a redirect.
+    #[must_use]
+    pub fn main_document(&self) -> Option<DocumentNews> {
+        self.net.documents.main()
+    }
+
+    /// Closes the tab and disposes of its context: cookies, storage, everything. Idempotent.
+    pub async fn close(&self, grace: Duration) -> CloseOutcome {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return CloseOutcome::AlreadyClosed;
+        }
+        self.net.close();
+        let params = json!({"browserContextId": self.net.context});
+        let disposed = self
+            .connection
+            .call(None, "Target.disposeBrowserContext", params, grace)
+            .await;
+        self.boundary.tabs.remove_tab(&self.net);
+        self.connection.fail_session(&self.session);
+        match disposed {
+            Ok(_) => CloseOutcome::Clean,
+            // The browser took the context with it.
+            Err(CdpError::Disconnected { .. }) => CloseOutcome::Clean,
+            Err(
+                CdpError::Refused { .. }
+                | CdpError::Timeout { .. }
+                | CdpError::TargetGone { .. }
+                | CdpError::Malformed,
+            ) => CloseOutcome::Unanswered,
+        }
+    }
+}
+
+impl Drop for Tab {
+    fn drop(&mut self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            self.net.close();
+            self.boundary.tabs.remove_tab(&self.net);
+            let params = json!({"browserContextId": self.net.context});
+            self.connection
+                .post(None, "Target.disposeBrowserContext", params);
+        }
+    }
+}
+
+/// Disposes of a context that no tab took over.
+struct OrphanContext<'a> {
+    connection: &'a Connection,
+    context: Option<String>,
+}
+
+impl OrphanContext<'_> {
+    fn adopt(mut self) {
+        self.context = None;
+    }
+}
+
+impl Drop for OrphanContext<'_> {
+    fn drop(&mut self) {
+        if let Some(context) = self.context.take() {
+            let params = json!({"browserContextId": context});
+            self.connection
+                .post(None, "Target.disposeBrowserContext", params);
+        }
+    }
+}
+
+/// Everything a tab needs before its first page, sent together. The last call is the barrier: what
+/// was sent before it is in force when it answers.
+fn lock(
+    connection: &Connection,
+    session: &SessionId,
+    world: WorldScript,
+) -> Vec<crate::connection::PendingCall> {
+    let send = |method: &str, params: Value| connection.send(Some(session), method, params);
+    vec![
+        send("Page.enable", json!({})),
+        send("Page.setLifecycleEventsEnabled", json!({"enabled": true})),
+        send("Inspector.enable", json!({})),
+        send(
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({"source": world.source, "worldName": world.name, "runImmediately": true}),
+        ),
+        send(
+            "Page.setInterceptFileChooserDialog",
+            json!({"enabled": true, "cancel": true}),
+        ),
+        send(
+            "Network.enable",
+            json!({"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
+        ),
+        send("Network.setBypassServiceWorker", json!({"bypass": true})),
+        send("Target.setAutoAttach", auto_attach()),
+        send("Page.getFrameTree", json!({})),
+    ]
+}
+
+fn auto_attach() -> Value {
+    json!({"autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true})
+}
+
+fn text(answer: &Value, name: &str) -> Result<String, CdpError> {
+    let text = answer.get(name).and_then(Value::as_str);
+    text.map(str::to_owned).ok_or(CdpError::Malformed)
+}
+
+/// What the task of one session needs.
+#[derive(Clone)]
+struct Watcher {
+    connection: Connection,
+    session: SessionId,
+    boundary: Arc<Boundary>,
+    net: Arc<TabNet>,
+}
+
+/// Keeps the tab's frames known to the boundary and answers its dialogs.
+async fn watch_frames(watcher: Watcher, mut events: EventStream, depth: u32) {
+    while let Some(event) = events.next().await {
+        let params = &event.params;
+        let field = |name: &str| params.get(name).and_then(Value::as_str);
+        match event.method.as_str() {
+            "Page.frameAttached" | "Page.frameRequestedNavigation" => {
+                if let Some(frame) = field("frameId") {
+                    watcher
+                        .boundary
+                        .tabs
+                        .add_frame(frame.to_owned(), &watcher.net);
+                }
+            }
+            "Page.frameDetached" => {
+                // A frame that only moves into another process keeps its id.
+                if let (Some(frame), Some("remove")) = (field("frameId"), field("reason")) {
+                    watcher.boundary.tabs.remove_frame(frame);
+                }
+            }
+            "Page.javascriptDialogOpening" => watcher.dismiss(field("type")),
+            "Target.attachedToTarget" => {
+                let kind = params.pointer("/targetInfo/type").and_then(Value::as_str);
+                if let (Some(session), Some("iframe"), true) =
+                    (field("sessionId"), kind, depth < MAX_FRAME_DEPTH)
+                {
+                    let inner = Watcher {
+                        session: SessionId::new(session),
+                        ..watcher.clone()
+                    };
+                    let events = inner.connection.subscribe(&inner.session);
+                    tokio::spawn(follow(inner, events, depth + 1));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Follows a frame that lives in a process of its own.
+fn follow(
+    watcher: Watcher,
+    events: EventStream,
+    depth: u32,
+) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let send = |method: &str, params| {
+            watcher
+                .connection
+                .send(Some(&watcher.session), method, params)
+        };
+        let calls = [
+            send("Page.enable", json!({})),
+            send("Target.setAutoAttach", auto_attach()),
+        ];
+        let tree = send("Page.getFrameTree", json!({}));
+        for call in calls {
+            // A frame that is gone already has nothing to follow; its requests are refused.
+            let _ = call.wait(FRAME_ANSWER).await;
+        }
+        if let Ok(tree) = tree.wait(FRAME_ANSWER).await {
+            let mut open = vec![tree.get("frameTree").unwrap_or(&Value::Null)];
+            while let Some(node) = open.pop() {
+                if let Some(frame) = node.pointer("/frame/id").and_then(Value::as_str) {
+                    watcher
+                        .boundary
+                        .tabs
+                        .add_frame(frame.to_owned(), &watcher.net);
+                }
+                let children = node.get("childFrames").and_then(Value::as_array);
+                open.extend(children.into_iter().flatten());
+            }
+        }
+        watch_frames(watcher, events, depth).await;
+    })
+}
+
+impl Watcher {
+    /// Dialogs are dismissed, for while one is open nothing else is answered. Leaving a page is
+    /// confirmed: a page must not be able to keep us.
+    fn dismiss(&self, kind: Option<&str>) {
+        self.net.counters.count(Counted::Dialog);
+        let accept = kind == Some("beforeunload");
+        self.connection.post(
+            Some(&self.session),
+            "Page.handleJavaScriptDialog",
+            json!({"accept": accept}),
+        );
+    }
+}
