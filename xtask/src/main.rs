@@ -1,1 +1,48 @@
-fn main() {}
+//! Developer commands: `cargo xtask COMMAND`.
+
+mod ci;
+mod repo;
+mod run;
+mod setup;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Developer commands of the Jev navigator.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Fetch what runs need: Chromium and the documentation that the tasks are about.
+    Setup,
+    /// Set up what is missing, then run every test of the workspace.
+    Test(test::Arguments),
+    /// Check the rules of this repository that no compiler knows.
+    Tidy,
+    /// Format, lints, tidy and tests, as continuous integration runs them.
+    Ci,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Setup => setup::command(),
+        Command::Test(arguments) => test::command(&arguments),
+        Command::Tidy => tidy::command(),
+        Command::Ci => ci::command(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("cargo xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

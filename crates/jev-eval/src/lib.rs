@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod content_type;
+pub mod locate;
 pub mod oracle;
 pub mod site;
 pub mod task;

@@ -1,0 +1,258 @@
+//! `cargo xtask setup`: fetches what runs need and this machine lacks, and says plainly what it can't.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use jev_eval::locate::SiteFolders;
+use jev_eval::task::{self, Task};
+
+use crate::repo;
+use crate::run::{self, Failure};
+
+/// Browsers that will do, best first. `docs/decisions/0001` says why the shell comes first.
+const BROWSERS: [&str; 4] = [
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+];
+
+/// The package to install when there is none.
+const BROWSER_PACKAGE: &str = "chromium-headless-shell";
+
+/// What is there after setting up.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// The browser, when one was found or installed.
+    pub(crate) browser: Option<PathBuf>,
+    /// What is missing, each with the way to get it.
+    pub(crate) missing: Vec<String>,
+}
+
+/// `cargo xtask setup`.
+pub(crate) fn command() -> Result<(), Failure> {
+    let ready = prepare()?;
+    if ready.missing.is_empty() {
+        eprintln!("setup: all there");
+        Ok(())
+    } else {
+        Err(Failure::Missing {
+            what: format!("still missing:\n  - {}", ready.missing.join("\n  - ")),
+        })
+    }
+}
+
+/// Fetches what is missing. Quick and silent about what is there already; never touches the network
+/// when nothing is missing.
+pub(crate) fn prepare() -> Result<Ready, Failure> {
+    let mut system = System::default();
+    let mut missing = Vec::new();
+    let browser = browser(&mut system, &mut missing);
+    sites(&mut system, &mut missing)?;
+    models(&mut missing);
+    for what in &missing {
+        eprintln!("setup: MISSING {what}");
+    }
+    Ok(Ready { browser, missing })
+}
+
+/// Weights and packages of judges that are not built in. None are needed so far; whatever a judge
+/// needs from a registry is fetched here, and what can't be fetched goes into `missing`.
+fn models(_missing: &mut Vec<String>) {}
+
+fn browser(system: &mut System, missing: &mut Vec<String>) -> Option<PathBuf> {
+    if let Some(found) = installed_browser() {
+        eprintln!("setup: browser {}", found.display());
+        return Some(found);
+    }
+    let outcome = system.install(BROWSER_PACKAGE);
+    match (outcome, installed_browser()) {
+        (_, Some(found)) => Some(found),
+        (Err(why), None) => {
+            missing.push(format!(
+                "Chromium ({why}); install it with `apt-get install -y {BROWSER_PACKAGE}` or your system's own means"
+            ));
+            None
+        }
+        (Ok(()), None) => {
+            missing.push(format!(
+                "Chromium: the package {BROWSER_PACKAGE} was installed but brought no program of that name"
+            ));
+            None
+        }
+    }
+}
+
+/// The first browser on the search path.
+pub(crate) fn installed_browser() -> Option<PathBuf> {
+    BROWSERS.iter().find_map(|name| on_path(name))
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+/// Where this workspace looks for the tasks' sites.
+pub(crate) fn folders() -> SiteFolders {
+    SiteFolders::new(repo::sites(), repo::root().join("fixtures/tasks"))
+}
+
+/// Unpacks the documentation packages whose pages are not on this machine. They are unpacked, not
+/// installed: a manual's package may depend on the very version of the program it describes, and a
+/// demonstration must not upgrade somebody's database.
+fn sites(system: &mut System, missing: &mut Vec<String>) -> Result<(), Failure> {
+    let path = repo::tasks();
+    let tasks = task::load(&path).map_err(|error| Failure::Unreadable {
+        what: error.to_string(),
+    })?;
+    let folders = folders();
+    let absent: Vec<&Task> = tasks
+        .iter()
+        .filter(|task| folders.find(task).is_none())
+        .collect();
+    let packages = task::packages(&tasks);
+    let wanted: Vec<&str> = packages
+        .iter()
+        .copied()
+        .filter(|name| {
+            absent
+                .iter()
+                .any(|task| task.package.as_deref() == Some(name))
+        })
+        .collect();
+    for package in &wanted {
+        let outcome = system.unpack(package, &folders.unpacked(package));
+        let found = absent
+            .iter()
+            .filter(|task| task.package.as_deref() == Some(package))
+            .all(|task| folders.find(task).is_some());
+        match outcome {
+            Ok(()) if found => eprintln!("setup: unpacked {package}"),
+            Ok(()) => missing.push(format!(
+                "the pages of {package}: this release of the package keeps them elsewhere"
+            )),
+            Err(why) => missing.push(format!(
+                "the pages of {package} ({why}); `apt-get download {package}` on a Debian 12 machine brings them"
+            )),
+        }
+    }
+    eprintln!(
+        "setup: {} documentation sites, {} of them fetched now",
+        packages.len(),
+        wanted.len()
+    );
+    Ok(())
+}
+
+/// The package manager, asked for its lists at most once.
+#[derive(Debug, Default)]
+struct System {
+    updated: bool,
+}
+
+impl System {
+    fn install(&mut self, package: &str) -> Result<(), String> {
+        needs("apt-get")?;
+        if !is_root() {
+            return Err("not root, so nothing can be installed".to_owned());
+        }
+        let install = || {
+            let mut command = apt();
+            command.args(["install", "-y", "--no-install-recommends", package]);
+            run::visibly(&mut command)
+        };
+        if install().is_ok() {
+            return Ok(());
+        }
+        self.update()?;
+        install().map_err(|failure| failure.to_string())
+    }
+
+    fn unpack(&mut self, package: &str, folder: &Path) -> Result<(), String> {
+        needs("apt-get")?;
+        needs("dpkg-deb")?;
+        // Beside the target, so that the last move is a rename; what an earlier try left is dropped.
+        let work = folder.with_file_name(format!("{package}.part"));
+        let fail = |error: std::io::Error| error.to_string();
+        remove(&work).map_err(fail)?;
+        fs::create_dir_all(&work).map_err(fail)?;
+        let download = || {
+            let mut command = apt();
+            command
+                // The archive is ours alone, so the other user that apt prefers has no part in it.
+                .args(["-o", "APT::Sandbox::User=root", "download", package])
+                .current_dir(&work);
+            run::quietly(&mut command)
+        };
+        if download().is_err() {
+            self.update()?;
+            download().map_err(|failure| failure.to_string())?;
+        }
+        let archive = fs::read_dir(&work)
+            .map_err(fail)?
+            .flatten()
+            .map(|entry| entry.path())
+            .find(|path| path.extension().is_some_and(|ending| ending == "deb"))
+            .ok_or("the download brought no archive")?;
+        let tree = work.join("tree");
+        let mut command = Command::new("dpkg-deb");
+        command.arg("-x").arg(&archive).arg(&tree);
+        run::quietly(&mut command).map_err(|failure| failure.to_string())?;
+        remove(folder).map_err(fail)?;
+        fs::rename(&tree, folder).map_err(fail)?;
+        remove(&work).map_err(fail)
+    }
+
+    fn update(&mut self) -> Result<(), String> {
+        if self.updated {
+            return Err("the package lists do not offer it".to_owned());
+        }
+        if !is_root() {
+            return Err(
+                "the package lists are missing or old, and only root can fetch them".to_owned(),
+            );
+        }
+        self.updated = true;
+        let mut command = apt();
+        command.arg("update");
+        run::visibly(&mut command).map_err(|failure| failure.to_string())
+    }
+}
+
+fn apt() -> Command {
+    let mut command = Command::new("apt-get");
+    command
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args([
+            "-q",
+            "-o",
+            "DPkg::Lock::Timeout=300",
+            "-o",
+            "Acquire::Retries=3",
+        ])
+        .stdin(Stdio::null());
+    command
+}
+
+fn needs(program: &str) -> Result<(), String> {
+    match on_path(program) {
+        Some(_) => Ok(()),
+        None => Err(format!("`{program}` is not on this system")),
+    }
+}
+
+fn is_root() -> bool {
+    let mut command = Command::new("id");
+    command.arg("-u");
+    run::output(&mut command).is_ok_and(|id| id.trim() == "0")
+}
+
+fn remove(folder: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
