@@ -1,1 +1,38 @@
-fn main() {}
+//! The `jev` command: arguments in, calls out.
+#![forbid(unsafe_code)]
+
+mod args;
+mod error;
+mod exit_code;
+mod interrupt;
+mod output;
+mod prepare;
+mod read;
+mod story;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command};
+use crate::exit_code::Exit;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Logs go to stderr: stdout carries the result alone. JEV_LOG=debug shows more.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(
+            EnvFilter::try_from_env("JEV_LOG").unwrap_or_else(|_| EnvFilter::new("warn")),
+        )
+        .init();
+    let result = match &cli.command {
+        Command::Read(args) => read::read(args),
+    };
+    let exit = result.unwrap_or_else(|error| {
+        eprintln!("jev: {error}");
+        Exit::Usage
+    });
+    exit.into()
+}

@@ -1,0 +1,161 @@
+//! The command line: what can be said, and what it means when nothing is said. Values are read as
+//! text where clap's own message would not name the way out.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Read the web through a bounded, evidence-gated loop.
+///
+/// A cheap decision model only chooses among what the page shows; an independent verifier alone
+/// may say VERIFIED.
+#[derive(Debug, Parser)]
+#[command(name = "jev", version, propagate_version = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find the answer to a goal on web pages, starting from one page.
+    Read(Box<ReadArgs>),
+}
+
+/// `jev read`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 VERIFIED; 2 usage or contract; 3 ended without verification; 4 a budget or limit;
+5 judge; 6 browser; 7 an action's outcome is unknown; 8 outside the scope; 10 OBSERVED (off, shadow);
+130 cancelled. Details: docs/statuses.md.
+
+Example:
+  jev read --start http://127.0.0.1:8000/help/ --goal 'How long is the warranty?' --expect '\\d+ months'")]
+pub(crate) struct ReadArgs {
+    /// The page to start on.
+    #[arg(long, value_name = "URL")]
+    pub start: String,
+    /// A page that may be stood on: exact URL, prefix ending in `*`, or origin. Repeatable.
+    /// Without it: the start page's folder.
+    #[arg(long, value_name = "PATTERN")]
+    pub allow: Vec<String>,
+    /// What to find, in your own words, in any language.
+    #[arg(long, value_name = "TEXT")]
+    pub goal: String,
+    /// A regular expression that the page's visible text must match. Repeatable; all must match.
+    /// Without it nothing can be VERIFIED.
+    #[arg(long, value_name = "REGEX")]
+    pub expect: Vec<String>,
+    /// The address the answer must stand at: exact URL, prefix ending in `*`, or origin.
+    #[arg(long, value_name = "PATTERN")]
+    pub expect_url: Option<String>,
+    /// Who decides: lexical, embedded, scripted:FILE, systemone:URL and others; see `jev judge`.
+    /// Default: embedded when its model is installed, else lexical.
+    #[arg(long, value_name = "JUDGE")]
+    pub judge: Option<String>,
+    /// How far the run goes.
+    #[arg(long, value_enum, default_value_t = ModeArg::Enforce)]
+    pub mode: ModeArg,
+    /// How strong a choice must be, 0.55 to 1. Default: 0.8 for probability, 0.55 for share.
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    pub threshold: Option<String>,
+    /// What is compared with the threshold. Default: share for judges that rank (lexical,
+    /// embedded), probability for all others.
+    #[arg(long, value_enum)]
+    pub gate: Option<GateArg>,
+    /// Whether links and text come from the window or from the whole document.
+    #[arg(long, value_enum, default_value_t = ReachArg::Viewport)]
+    pub reach: ReachArg,
+    /// One question over all actions, or two (operation, target).
+    #[arg(long, value_enum, default_value_t = LayoutArg::Flat)]
+    pub layout: LayoutArg,
+    /// One clock for the whole run, up to 10m.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        allow_hyphen_values = true
+    )]
+    pub budget: String,
+    /// Judged steps, 1 to 64.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "8",
+        allow_hyphen_values = true
+    )]
+    pub max_steps: String,
+    /// Stale pages in a row, 0 to 8.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "2",
+        allow_hyphen_values = true
+    )]
+    pub max_stale: String,
+    /// Actions in a row without a new page state, 1 to 8.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "3",
+        allow_hyphen_values = true
+    )]
+    pub max_no_progress: String,
+    /// Characters of one request to the judge, 100 to 100000.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "32000",
+        allow_hyphen_values = true
+    )]
+    pub max_state_chars: String,
+    /// The browser to use. Default: found by search; JEV_CHROME names one too.
+    #[arg(long, value_name = "PATH")]
+    pub chrome: Option<PathBuf>,
+    /// Write the whole report to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print one JSON object instead of the story.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// See [`jev_core::contract::Mode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// Read the first page once; the judge is not asked.
+    Off,
+    /// As off, and ask the judge once for the record.
+    Shadow,
+    /// The whole loop.
+    Enforce,
+}
+
+/// See [`jev_core::gate::GateKind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GateArg {
+    /// The chosen option's probability.
+    Probability,
+    /// The chosen option's share against the runner-up.
+    Share,
+}
+
+/// See [`jev_core::contract::Reach`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReachArg {
+    /// What the window shows.
+    Viewport,
+    /// The whole rendered document.
+    Document,
+}
+
+/// See [`jev_core::contract::Layout`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LayoutArg {
+    /// One question.
+    Flat,
+    /// Two questions.
+    TwoHead,
+}

@@ -1,0 +1,62 @@
+//! Exit codes: one for each way a command can end, documented in `docs/statuses.md`.
+
+use std::process::ExitCode;
+
+use jev_core::status::Status;
+
+/// A stable process exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// VERIFIED, or a command that did what it was asked.
+    Success = 0,
+    /// Wrong usage or a contract that can't be run; no browser was started.
+    Usage = 2,
+    /// The run ended without verification.
+    NotVerified = 3,
+    /// A budget or limit ended the run.
+    Limit = 4,
+    /// The judge failed.
+    Judge = 5,
+    /// The browser failed.
+    Browser = 6,
+    /// An action's outcome is not known.
+    Unknown = 7,
+    /// A page or session outside the scope.
+    Scope = 8,
+    /// OFF or SHADOW: looked once.
+    Observed = 10,
+    /// Cancelled.
+    Cancelled = 130,
+}
+
+impl From<Status> for Exit {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Verified(_) => Self::Success,
+            Status::Observed => Self::Observed,
+            Status::Unverified
+            | Status::VerificationStale
+            | Status::Abstain
+            | Status::Blocked
+            | Status::Rejected
+            | Status::NoProgress => Self::NotVerified,
+            Status::StaleLimit
+            | Status::StepLimit
+            | Status::LoadingTimeout
+            | Status::StateLimit
+            | Status::Timeout => Self::Limit,
+            Status::JudgeError => Self::Judge,
+            Status::SessionError => Self::Browser,
+            Status::Unknown => Self::Unknown,
+            Status::LeftScope | Status::ScopeMismatch => Self::Scope,
+            Status::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

@@ -1,0 +1,38 @@
+//! Ctrl-C and SIGTERM: the first cancels the run, which then closes its browser; the second leaves at once.
+
+use jev_agent::CancellationToken;
+use tokio::task::JoinHandle;
+
+use crate::exit_code::Exit;
+
+/// Cancels `cancel` at the first signal, and exits at the second.
+pub(crate) fn watch(cancel: CancellationToken) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        signal().await;
+        eprintln!("cancelling; the browser is being closed (once more to leave at once)");
+        cancel.cancel();
+        signal().await;
+        std::process::exit(i32::from(Exit::Cancelled as u8));
+    })
+}
+
+#[cfg(unix)]
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        Err(_) => {
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn signal() {
+    let _ = tokio::signal::ctrl_c().await;
+}

@@ -1,0 +1,137 @@
+//! From arguments to a contract and its ports: every check that can be made before a browser
+//! starts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jev_core::access::{AccessList, AccessPattern, CanonicalUrl};
+use jev_core::contract::{Contract, ContractDraft, ContractError, Goal, Layout, Mode, Reach};
+use jev_core::gate::Gate;
+use jev_core::ids::Scope;
+use jev_core::limits::{NO_PROGRESS, STALE, STATE_CHARS, STEPS};
+use jev_core::ports::{Judge, JudgeKind, Verifier};
+use jev_judge::spec::{BuildOptions, JudgeSpec};
+use jev_verify::{Criteria, VerifierSpec};
+
+use crate::args::{GateArg, LayoutArg, ModeArg, ReachArg, ReadArgs};
+use crate::error::UsageError;
+
+/// A run that is ready to begin.
+pub(crate) struct Prepared {
+    /// The contract.
+    pub contract: Contract,
+    /// Who judges.
+    pub judge: Arc<dyn Judge>,
+    /// Who verifies.
+    pub verifier: Arc<dyn Verifier>,
+    /// What the user should know before the run begins.
+    pub notices: Vec<String>,
+}
+
+/// Checks everything.
+pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
+    let mut notices = Vec::new();
+    let goal = Goal::new(&args.goal)?;
+    let start = CanonicalUrl::parse(&args.start).map_err(UsageError::Start)?;
+    let access = access(args, &start, &mut notices)?;
+    let spec = VerifierSpec::new().expect_all(args.expect.iter().cloned());
+    let spec = match &args.expect_url {
+        Some(pattern) => spec.expect_url(pattern),
+        None => spec,
+    };
+    let verifier = spec.build()?;
+    if spec.criteria() == Criteria::None {
+        notices.push("nothing can be VERIFIED without --expect".to_owned());
+    }
+    let judge_spec = match &args.judge {
+        Some(text) => JudgeSpec::parse(text).map_err(UsageError::Judge)?,
+        None => JudgeSpec::Lexical,
+    };
+    let judge = judge_spec
+        .build(&BuildOptions::default())
+        .map_err(UsageError::Judge)?;
+    let scope = Scope::new("local", format!("jev-{}", std::process::id()), "tab-1")?;
+    let mut draft = ContractDraft::new(goal, scope, start, access);
+    draft.mode = match args.mode {
+        ModeArg::Off => Mode::Off,
+        ModeArg::Shadow => Mode::Shadow,
+        ModeArg::Enforce => Mode::Enforce,
+    };
+    draft.reach = match args.reach {
+        ReachArg::Viewport => Reach::Viewport,
+        ReachArg::Document => Reach::Document,
+    };
+    draft.layout = match args.layout {
+        LayoutArg::Flat => Layout::Flat,
+        LayoutArg::TwoHead => Layout::TwoHead,
+    };
+    draft.gate = gate(args, judge.identity().kind)?;
+    draft.budget = duration("budget", &args.budget)?;
+    draft.limits.steps = count("max-steps", &args.max_steps, STEPS.max)?;
+    draft.limits.stale = count("max-stale", &args.max_stale, STALE.max)?;
+    draft.limits.no_progress = count("max-no-progress", &args.max_no_progress, NO_PROGRESS.max)?;
+    draft.limits.state_chars = count("max-state-chars", &args.max_state_chars, STATE_CHARS.max)?;
+    Ok(Prepared {
+        contract: draft.check()?,
+        judge,
+        verifier,
+        notices,
+    })
+}
+
+fn access(
+    args: &ReadArgs,
+    start: &CanonicalUrl,
+    notices: &mut Vec<String>,
+) -> Result<AccessList, UsageError> {
+    if args.allow.is_empty() {
+        let folder = AccessPattern::folder_of(start);
+        notices.push(format!(
+            "without --allow only the start page's folder may be read: {folder}"
+        ));
+        return AccessList::new(vec![folder]).map_err(UsageError::Allow);
+    }
+    AccessList::parse(args.allow.iter().map(String::as_str)).map_err(UsageError::Allow)
+}
+
+fn gate(args: &ReadArgs, kind: JudgeKind) -> Result<Gate, UsageError> {
+    let default = match (args.gate, kind) {
+        (Some(GateArg::Probability), _) | (None, JudgeKind::Decides) => Gate::deciding(),
+        (Some(GateArg::Share), _) | (None, JudgeKind::Ranks) => Gate::ranking(),
+    };
+    let Some(text) = &args.threshold else {
+        return Ok(default);
+    };
+    let threshold: f64 = text.trim().parse().map_err(|_| UsageError::Number {
+        field: "threshold",
+        text: text.clone(),
+    })?;
+    Ok(Gate::new(default.kind(), threshold)?)
+}
+
+fn duration(field: &'static str, text: &str) -> Result<Duration, UsageError> {
+    // A bare 0 is a duration to a user, and out of range like `0s`.
+    if text.trim() == "0" {
+        return Ok(Duration::ZERO);
+    }
+    humantime::parse_duration(text.trim()).map_err(|_| UsageError::Duration {
+        field,
+        text: text.to_owned(),
+    })
+}
+
+/// A whole number. One that is too large for the type is out of the contract's range as well.
+fn count(field: &'static str, text: &str, max: u32) -> Result<u32, UsageError> {
+    let value: u64 = text.trim().parse().map_err(|_| UsageError::Number {
+        field,
+        text: text.to_owned(),
+    })?;
+    u32::try_from(value).map_err(|_| {
+        UsageError::Contract(ContractError::OutOfRange {
+            field,
+            value,
+            min: 0,
+            max: u64::from(max),
+        })
+    })
+}

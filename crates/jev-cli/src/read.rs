@@ -1,0 +1,111 @@
+//! `jev read`: prepare, run, tell.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use jev_agent::{CancellationToken, Ports, Unobserved};
+use jev_core::ids::RunId;
+use jev_core::ports::{JudgeIdentity, SessionFactory};
+use jev_core::report::Report;
+use jev_session_cdp::{CdpSessionFactory, SessionOptions};
+use serde::Serialize;
+
+use crate::args::ReadArgs;
+use crate::error::UsageError;
+use crate::exit_code::Exit;
+use crate::interrupt;
+use crate::output::Output;
+use crate::prepare::{Prepared, prepare};
+use crate::story::Story;
+
+/// Runs the command.
+pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
+    let prepared = prepare(args)?;
+    // Opened before the run, so that a run is never made for a report that can't be written.
+    let report_file = args.report.as_deref().map(create).transpose()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(UsageError::Runtime)?;
+    let identity = prepared.judge.identity();
+    let report = runtime.block_on(run(args, &prepared, &identity));
+    if let (Some(mut file), Some(path)) = (report_file, args.report.as_deref()) {
+        write_report(&mut file, &report, &prepared, &identity)
+            .map_err(|source| write_error(path, source))?;
+    }
+    if args.json {
+        let output = Output::new(&report, &identity, &prepared.notices);
+        let text = serde_json::to_string(&output).unwrap_or_default();
+        // A reader that went away is no failure of the run.
+        let _ = writeln!(std::io::stdout(), "{text}");
+    }
+    runtime.shutdown_background();
+    Ok(Exit::from(report.status))
+}
+
+async fn run(args: &ReadArgs, prepared: &Prepared, identity: &JudgeIdentity) -> Report {
+    let factory: Arc<dyn SessionFactory> = Arc::new(CdpSessionFactory::new(SessionOptions {
+        chrome: args.chrome.clone(),
+        ..SessionOptions::default()
+    }));
+    let ports = Ports {
+        factory,
+        judge: Arc::clone(&prepared.judge),
+        verifier: Arc::clone(&prepared.verifier),
+    };
+    let cancel = CancellationToken::new();
+    let watcher = interrupt::watch(cancel.clone());
+    let id = RunId(u64::from(std::process::id()));
+    let contract = prepared.contract.clone();
+    let report = if args.json {
+        for notice in &prepared.notices {
+            eprintln!("note: {notice}");
+        }
+        jev_agent::run(id, contract, &ports, &mut Unobserved, &cancel).await
+    } else {
+        let mut story = Story::begin(std::io::stdout(), &contract, identity, &prepared.notices);
+        let report = jev_agent::run(id, contract, &ports, &mut story, &cancel).await;
+        story.end(&report);
+        report
+    };
+    watcher.abort();
+    report
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    contract: &'a jev_core::contract::Contract,
+    judge: &'a JudgeIdentity,
+    report: &'a Report,
+}
+
+fn write_report(
+    file: &mut File,
+    report: &Report,
+    prepared: &Prepared,
+    judge: &JudgeIdentity,
+) -> std::io::Result<()> {
+    let written = Written {
+        contract: &prepared.contract,
+        judge,
+        report,
+    };
+    serde_json::to_writer_pretty(&mut *file, &written)?;
+    file.write_all(b"\n")?;
+    file.sync_all()
+}
+
+fn create(path: &Path) -> Result<File, UsageError> {
+    File::create(path).map_err(|source| write_error(path, source))
+}
+
+fn write_error(path: &Path, source: std::io::Error) -> UsageError {
+    UsageError::Write {
+        field: "report",
+        path: path.display().to_string(),
+        source,
+    }
+}
