@@ -66,7 +66,7 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_enum)]
     pub gate: Option<GateArg>,
     /// Whether links and text come from the window or from the whole document.
-    #[arg(long, value_enum, default_value_t = ReachArg::Viewport)]
+    #[arg(long, value_enum, default_value_t = ReachArg::Document)]
     pub reach: ReachArg,
     /// One question over all actions, or two (operation, target).
     #[arg(long, value_enum, default_value_t = LayoutArg::Flat)]

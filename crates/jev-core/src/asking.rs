@@ -1,6 +1,7 @@
 //! Asking: which actions are offered on a page, made to fit the state limit, and how an answer is
 //! read back. `fit` decides the sizes, `render` writes the words.
 
+mod excerpt;
 mod fit;
 mod render;
 

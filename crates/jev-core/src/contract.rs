@@ -131,9 +131,9 @@ pub enum Layout {
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
     /// What the window shows now.
-    #[default]
     Viewport,
     /// The whole rendered document; a target is scrolled into view at dispatch.
+    #[default]
     Document,
 }
 

@@ -3,11 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::excerpt::excerpt;
 use super::{Ask, Detail};
 use crate::action::Operation;
 use crate::contract::Layout;
 use crate::question::{ChoiceOption, Question, QuestionKind, Questionnaire, Stage, Subject};
-use crate::snapshot::{Candidate, json_chars};
+use crate::snapshot::Candidate;
 
 const DECIDE: &str = "Choose the one next step that brings a read-only browsing run closer to `goal`. \
 The page is described by `title`, `url` and `text`; `history` lists earlier steps and what came of them. \
@@ -193,7 +194,7 @@ fn state(ask: &Ask) -> Value {
     state.insert("goal".to_owned(), json!(&*ask.goal));
     state.insert("url".to_owned(), json!(page.url));
     state.insert("title".to_owned(), json!(page.title));
-    let (text, cut_chars) = fitted_text(&page.text, ask.text_chars);
+    let (text, cut_chars) = excerpt(&page.text, &ask.goal, ask.text_chars);
     state.insert("text".to_owned(), json!(text));
     if ask.stage == Stage::Decide {
         let candidates: Vec<Value> = ask
@@ -218,18 +219,4 @@ fn state(ask: &Ask) -> Value {
     );
     state.insert("history".to_owned(), json!(&*ask.history));
     Value::Object(state)
-}
-
-/// The beginning of the text that takes at most `most` characters in JSON, and how many are missing.
-fn fitted_text(text: &str, most: usize) -> (&str, u64) {
-    let mut used = 0;
-    for (at, c) in text.char_indices() {
-        let mut buffer = [0; 4];
-        used += json_chars(c.encode_utf8(&mut buffer));
-        if used > most {
-            let (shown, rest) = text.split_at(at);
-            return (shown, rest.chars().count() as u64);
-        }
-    }
-    (text, 0)
 }
