@@ -169,8 +169,12 @@ pub struct AnswerFlags {
     pub renormalised_by: Option<f64>,
     /// Probability mass that fell on none of the options (chat models).
     pub missing_mass: Option<f64>,
-    /// How far two option orders disagreed, 0 to 1.
+    /// How far option orders disagreed: the largest total variation distance of two of them, 0 to 1.
     pub order_disagreement: Option<f64>,
+    /// Options that the server said nothing of, and whose probability is an upper bound (chat
+    /// models list only the likeliest tokens).
+    #[serde(default)]
+    pub bounded_options: u32,
     /// Fields that are not of the protocol and were ignored.
     pub ignored_fields: u32,
 }

@@ -1,11 +1,18 @@
 //! The Choice protocol of System One decision models, and the judges that speak it.
 #![forbid(unsafe_code)]
 
+pub mod client;
+pub mod credential;
 #[cfg(feature = "embedded")]
 pub mod embedded;
+pub mod endpoint;
 mod json;
 pub mod lexical;
 pub mod model;
+pub mod permute;
+pub mod provider;
+pub mod recorded;
+pub mod retry;
 pub mod scripted;
 mod situation;
 pub mod spec;
