@@ -57,6 +57,8 @@ pub(crate) struct Offer {
 
 /// Most candidates of one window that reach the deciding question.
 const FINALISTS_A_WINDOW: usize = 16;
+/// Most options of one question, a bound of the Choice protocol.
+const OPTIONS_MAX: usize = 255;
 
 impl Ask {
     /// The first request of a step: the decision itself, or a narrowing when there are more
@@ -81,14 +83,17 @@ impl Ask {
             text_chars: 0,
             trimmed: 0,
         };
-        let most = contract.limits.candidates as usize;
+        let most = ask.most_candidates(contract);
+        let limit = contract.limits.state_chars as usize;
         if ask.candidates.len() > most {
             ask.stage = Stage::Narrow;
         }
-        fit::fit(&mut ask, contract.limits.state_chars as usize, most)?;
+        fit::fit(&mut ask, limit, most)?;
         if ask.stage == Stage::Narrow {
             if ask.candidates.len() <= most {
+                // What is left can be decided at once, but a decision says more of each candidate.
                 ask.stage = Stage::Decide;
+                fit::fit(&mut ask, limit, most)?;
             } else {
                 let windows = ask.candidates.len().div_ceil(most);
                 let size = ask.candidates.len().div_ceil(windows);
@@ -106,7 +111,7 @@ impl Ask {
         contract: &Contract,
         answers: &[Answer],
     ) -> Result<Self, StateTooLarge> {
-        let most = contract.limits.candidates as usize;
+        let most = self.most_candidates(contract);
         let each = (most / self.windows.len().max(1)).clamp(1, FINALISTS_A_WINDOW);
         let mut finalists = Vec::new();
         for (window, answer) in self.windows.iter().zip(answers) {
@@ -137,6 +142,16 @@ impl Ask {
         };
         fit::fit(&mut ask, contract.limits.state_chars as usize, most)?;
         Ok(ask)
+    }
+
+    /// How many candidates one question may hold: the host's limit, and in the flat layout what
+    /// the operations beside them leave of the protocol's.
+    fn most_candidates(&self, contract: &Contract) -> usize {
+        let beside = match self.layout {
+            Layout::Flat => self.operations.len() + 1,
+            Layout::TwoHead => 1,
+        };
+        (contract.limits.candidates as usize).min(OPTIONS_MAX - beside)
     }
 
     /// The stage.

@@ -103,7 +103,18 @@ impl Navigator {
     /// Takes one input at one time. Whatever the world says is legal; what makes no sense now is
     /// recorded as ignored. A time before an earlier one counts as the earlier one.
     pub fn handle(&mut self, input: Input, now: Timestamp) {
+        if self.is_closed() {
+            self.record(Event::Ignored(input.effect(), input.name()));
+            return;
+        }
         self.now = self.now.max(now);
+        // An effect that nobody was handed yet can't have been answered.
+        if let Some(id) = input.effect()
+            && self.effects.iter().any(|effect| effect.id == id)
+        {
+            self.record(Event::Ignored(Some(id), input.name()));
+            return;
+        }
         // The clock decides, not the timer: an answer that comes after the budget is too late,
         // except a receipt, which says what is true of the world.
         if self.now >= self.budget_end() && self.phase.is_running() {
@@ -298,6 +309,11 @@ impl Navigator {
             Phase::Dispatching { .. } => {
                 self.record(Event::SessionFailed(error));
                 self.unknown(UnknownCause::SessionLost);
+            }
+            // The page has been read: what SHADOW returns is what OFF returns.
+            Phase::Judging { .. } if self.contract.mode == Mode::Shadow => {
+                self.record(Event::SessionFailed(error));
+                self.end(Status::Observed, None);
             }
             Phase::Opening(_)
             | Phase::Observing { .. }

@@ -8,10 +8,12 @@ use crate::ids::{DocumentId, PageVersion};
 use crate::snapshot::{Candidate, Snapshot};
 
 /// What an action is, across documents: candidate ids die with their document, names do not.
+/// Controls of one name are told apart by the heading they stand under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ActionKey {
     operation: Operation,
     label: String,
+    context: String,
     href: String,
 }
 
@@ -20,6 +22,7 @@ impl ActionKey {
         Self {
             operation,
             label: target.map_or_else(String::new, |target| target.label.clone()),
+            context: target.map_or_else(String::new, |target| target.context.clone()),
             href: target
                 .and_then(|target| target.href.as_ref())
                 .map_or_else(String::new, |href| href.as_str().to_owned()),
@@ -36,6 +39,7 @@ pub(crate) struct Progress {
     without_effect: HashSet<(PageVersion, ActionKey)>,
     rejected: HashSet<(DocumentId, ActionKey)>,
     dead_ends: HashSet<ActionKey>,
+    dead_addresses: HashSet<String>,
 }
 
 /// What kind of step led to a page, for the rule of progress.
@@ -77,8 +81,11 @@ impl Progress {
         self.rejected.insert((document.clone(), key));
     }
 
-    /// This action leads nowhere allowed, from anywhere.
+    /// This action leads nowhere allowed, from anywhere; nor does another link to its address.
     pub(crate) fn is_dead_end(&mut self, key: ActionKey) {
+        if !key.href.is_empty() {
+            self.dead_addresses.insert(key.href.clone());
+        }
         self.dead_ends.insert(key);
     }
 
@@ -93,7 +100,7 @@ impl Progress {
             return true;
         }
         let key = ActionKey::new(operation, target);
-        if self.dead_ends.contains(&key) {
+        if self.dead_ends.contains(&key) || self.dead_addresses.contains(&key.href) {
             return false;
         }
         let here = (page.version().clone(), key);

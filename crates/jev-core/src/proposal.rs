@@ -206,9 +206,13 @@ fn fault(question: Option<usize>, fault: AnswerFault) -> JudgeError {
     }
 }
 
-/// The tolerance of judge.md 1.4: half a rounding unit for each option, at least 0.05.
-fn tolerance(options: usize) -> f64 {
-    f64::max(0.05, options as f64 * 0.005)
+/// How far the probabilities of a question may sum to more than 1. A judge has divided rounding
+/// away already; mass above 1 would make a choice look stronger than it is.
+const SUM_OVER: f64 = 0.05;
+
+/// How far they may sum to less: half a unit of rounding to two decimals for each option.
+fn sum_under(options: usize) -> f64 {
+    f64::max(SUM_OVER, options as f64 * 0.005)
 }
 
 /// Whether a decision answers what was asked, number by number.
@@ -232,7 +236,7 @@ pub(crate) fn check(ask: &Ask, decision: &Decision) -> Result<(), JudgeError> {
         if sum <= 0.0 {
             return Err(fault(Some(number), AnswerFault::Mass));
         }
-        if (sum - 1.0).abs() > tolerance(*options) {
+        if sum - 1.0 > SUM_OVER || 1.0 - sum > sum_under(*options) {
             return Err(fault(Some(number), AnswerFault::Sum));
         }
     }

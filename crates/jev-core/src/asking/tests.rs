@@ -133,7 +133,7 @@ proptest! {
                     QuestionKind::Noul { .. } | QuestionKind::Score { .. } => 0,
                 }).collect();
                 prop_assert_eq!(&shape, &stage.shape());
-                prop_assert!(shape.iter().all(|&options| options <= most as usize + 10));
+                prop_assert!(shape.iter().all(|&options| options <= most as usize + 10 && options <= 255));
             }
         }
     }
@@ -170,6 +170,36 @@ fn every_candidate_can_be_chosen_however_many_there_are() {
         .map(|candidate| candidate.label.as_str())
         .collect();
     assert_eq!(names, ["Report 350"]);
+}
+
+#[test]
+fn a_flat_question_never_holds_more_options_than_the_protocol_allows() {
+    for (layout, count, stage) in [
+        (Layout::Flat, 247, Stage::Decide),
+        (Layout::Flat, 248, Stage::Narrow),
+        (Layout::TwoHead, 254, Stage::Decide),
+        (Layout::TwoHead, 255, Stage::Narrow),
+    ] {
+        let labels: Vec<String> = (0..count).map(|index| format!("Report {index}")).collect();
+        let contract = contract(100_000, 254, layout);
+        let ask = ask(&contract, &snapshot(&labels, "reports")).unwrap();
+        assert_eq!(ask.stage(), stage, "{layout:?} {count}");
+        assert!(ask.shape().iter().all(|&options| options <= 255));
+    }
+}
+
+/// Narrowing says less of each candidate than deciding does: a page that narrows only because of
+/// its count and is then trimmed below it must still fit.
+#[test]
+fn what_was_trimmed_for_a_narrowing_fits_as_a_decision() {
+    let labels: Vec<String> = (0..80).map(|index| format!("{index:0>60}")).collect();
+    for limit in (4_000..16_000).step_by(250) {
+        let contract = contract(limit, 60, Layout::Flat);
+        if let Ok(ask) = ask(&contract, &snapshot(&labels, "text")) {
+            let chars = body(&ask.questionnaire()).chars().count();
+            assert!(chars <= limit as usize, "{chars} > {limit}");
+        }
+    }
 }
 
 #[test]

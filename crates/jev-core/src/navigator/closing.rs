@@ -16,7 +16,7 @@ const ANSWER_SLACK: Duration = Duration::from_millis(1_000);
 impl Navigator {
     /// Ends the run. Nothing is dispatched after this.
     pub(super) fn end(&mut self, status: Status, cause: Option<Cause>) {
-        self.count_interrupted();
+        self.count_time();
         let ending = Ending { status, cause };
         match &self.phase {
             Phase::Opening(flight) => {
@@ -70,6 +70,7 @@ impl Navigator {
 
     /// A session that opened after the run had ended.
     pub(super) fn close_late_session(&mut self) {
+        self.count_time();
         self.record(Event::Opened);
         self.emit_close();
     }
@@ -102,27 +103,34 @@ impl Navigator {
     }
 
     pub(super) fn finish(&mut self) {
-        if let Phase::Closing(closing) = &self.phase {
-            self.timings.close += closing.since.until(self.now);
-        }
+        self.count_time();
         self.phase = Phase::Closed;
     }
 
-    /// The time of an effect that will not be answered any more.
-    fn count_interrupted(&mut self) {
-        // An observed page that ends the run, or a verdict, has been counted when it landed.
-        let Some(flight) = self.phase.flight() else {
-            return;
-        };
-        let took = flight.since.until(self.now);
+    /// Adds the time since the phase began to where it belongs. Called when an answer arrives and
+    /// when none is waited for any more; what was counted once is not counted again.
+    pub(super) fn count_time(&mut self) {
+        let took = self.phase.count(self.now);
+        let step = self.steps.last_mut();
         match &self.phase {
             Phase::Opening(_) => self.timings.open += took,
-            Phase::Dispatching { .. } | Phase::Waiting { .. } => self.timings.act += took,
-            Phase::Observing { .. }
-            | Phase::Verifying { .. }
-            | Phase::Judging { .. }
-            | Phase::Closing(_)
-            | Phase::Closed => {}
+            Phase::Observing { .. } => self.timings.observe += took,
+            Phase::Verifying { .. } => self.timings.verify += took,
+            Phase::Judging { .. } => {
+                self.timings.judge += took;
+                if let Some(step) = step {
+                    step.judge_time += took;
+                }
+            }
+            Phase::Dispatching { .. } => {
+                self.timings.act += took;
+                if let Some(step) = step {
+                    step.act_time += took;
+                }
+            }
+            Phase::Waiting { .. } => self.timings.act += took,
+            Phase::Closing(_) => self.timings.close += took,
+            Phase::Closed => {}
         }
     }
 }

@@ -79,29 +79,27 @@ impl Navigator {
 
     /// Writes the one receipt of the intent under way.
     pub(super) fn settle_receipt(&mut self, receipt: Receipt) {
-        let Phase::Dispatching { flight, intent, .. } = &self.phase else {
+        let Phase::Dispatching { intent, .. } = &self.phase else {
             return;
         };
-        let (intent, took) = (*intent, flight.since.until(self.now));
+        let intent = *intent;
+        self.count_time();
         if let Some(step) = self.steps.last_mut() {
             step.receipt = Some(receipt);
-            step.act_time += took;
         }
         self.record(Event::Received(intent, receipt));
     }
 
     pub(super) fn received(&mut self, receipt: Receipt) {
-        let Phase::Dispatching { flight, acted, .. } = &self.phase else {
+        let Phase::Dispatching { acted, .. } = &self.phase else {
             return;
         };
         let mut acted = acted.clone();
-        let took = flight.since.until(self.now);
         self.settle_receipt(receipt);
         if let Receipt::Unknown(cause) = receipt {
             self.end(Status::Unknown, Some(Cause::Unknown(cause)));
             return;
         }
-        self.timings.act += took;
         acted.outcome = match receipt {
             Receipt::Applied(effect) => self.applied(effect, &acted),
             Receipt::Stale(_) => {
@@ -172,11 +170,11 @@ impl Navigator {
     }
 
     pub(super) fn waited(&mut self, change: Change) {
-        let Phase::Waiting { flight, acted } = &self.phase else {
+        self.count_time();
+        let Phase::Waiting { acted, .. } = &self.phase else {
             return;
         };
         let acted = acted.clone();
-        self.timings.act += flight.since.until(self.now);
         self.record(Event::Waited(change));
         self.observe(Look::After(acted));
     }

@@ -79,7 +79,9 @@ impl Navigator {
         .flatten()
         .collect();
         for &key in &actions.keys {
-            operations.extend(allowed(Permission::Allowed, true, Operation::Press(key)));
+            // A host may name a key twice; option names are unique.
+            let new = !operations.contains(&Operation::Press(key));
+            operations.extend(allowed(Permission::Allowed, new, Operation::Press(key)));
         }
         operations.extend([Operation::Wait, Operation::Done, Operation::Blocked]);
         let candidates = page
@@ -126,14 +128,10 @@ impl Navigator {
     }
 
     fn land_judgment(&mut self) -> Option<Arc<Ask>> {
-        let Phase::Judging { flight, ask } = &self.phase else {
+        self.count_time();
+        let Phase::Judging { ask, .. } = &self.phase else {
             return None;
         };
-        let took = flight.since.until(self.now);
-        self.timings.judge += took;
-        if let Some(step) = self.steps.last_mut() {
-            step.judge_time += took;
-        }
         Some(Arc::clone(ask))
     }
 
@@ -188,6 +186,7 @@ impl Navigator {
             label: target.as_ref().map(|target| target.label.clone()),
             key: ActionKey::new(operation, target.as_ref()),
             version: page.version().clone(),
+            offset: page.scroll.offset,
             outcome: HistoryOutcome::Applied,
         };
         let action = match operation {

@@ -21,11 +21,11 @@ impl Navigator {
     }
 
     pub(super) fn observed(&mut self, snapshot: Arc<Snapshot>) {
-        let Phase::Observing { flight, look } = &self.phase else {
+        self.count_time();
+        let Phase::Observing { look, .. } = &self.phase else {
             return;
         };
         let look = look.clone();
-        self.timings.observe += flight.since.until(self.now);
         if snapshot.scope != self.contract.scope {
             self.end(Status::ScopeMismatch, None);
             return;
@@ -100,7 +100,8 @@ impl Navigator {
     /// BLOCKED stands when the page is the same on a second look; else the judge saw an old page.
     fn look_again_at_blocked(&mut self, mut acted: Acted, snapshot: Arc<Snapshot>) {
         if *snapshot.version() == acted.version {
-            self.end(Status::Blocked, None);
+            self.end_after_verifying(Status::Blocked, None);
+            self.looked(snapshot);
             return;
         }
         acted.outcome = HistoryOutcome::ClaimedBlockedPageChanged;
@@ -139,7 +140,8 @@ impl Navigator {
                 if !is_new && self.spent.charge_no_progress(limits).is_err() {
                     self.end_after_verifying(Status::NoProgress, None);
                 }
-                if !is_new && !changed {
+                let moved = scrolled && snapshot.scroll.offset != acted.offset;
+                if !is_new && !changed && !moved {
                     self.progress
                         .had_no_effect(&acted.version, acted.key.clone());
                 }

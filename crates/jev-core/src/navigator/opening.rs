@@ -24,7 +24,7 @@ impl Navigator {
 
     pub(super) fn opened(&mut self, scope: &Scope) {
         match &self.phase {
-            Phase::Opening(flight) => self.timings.open += flight.since.until(self.now),
+            Phase::Opening(_) => self.count_time(),
             Phase::Closing(_) => {
                 self.close_late_session();
                 return;
@@ -55,8 +55,8 @@ impl Navigator {
 
     pub(super) fn open_failed(&mut self, error: SessionError) {
         match &self.phase {
-            Phase::Opening(flight) => {
-                self.timings.open += flight.since.until(self.now);
+            Phase::Opening(_) => {
+                self.count_time();
                 self.record(Event::SessionFailed(error));
                 self.end_without_session(Ending {
                     status: Status::SessionError,

@@ -1,6 +1,7 @@
 //! The phases of a run: what is in flight and what it is for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::action::Operation;
 use crate::asking::Ask;
@@ -27,6 +28,8 @@ pub(super) struct Acted {
     pub key: ActionKey,
     /// The content that was judged.
     pub version: PageVersion,
+    /// Where the window stood.
+    pub offset: u32,
     pub outcome: HistoryOutcome,
 }
 
@@ -137,6 +140,21 @@ impl Phase {
     /// Whether the run is before its end.
     pub(super) fn is_running(&self) -> bool {
         !matches!(self, Self::Closing(_) | Self::Closed)
+    }
+
+    /// The time since the effect under way began or was last counted; from `now` on it counts anew.
+    pub(super) fn count(&mut self, now: Timestamp) -> Duration {
+        let since = match self {
+            Self::Opening(flight)
+            | Self::Observing { flight, .. }
+            | Self::Verifying { flight, .. }
+            | Self::Judging { flight, .. }
+            | Self::Dispatching { flight, .. }
+            | Self::Waiting { flight, .. } => &mut flight.since,
+            Self::Closing(closing) => &mut closing.since,
+            Self::Closed => return Duration::ZERO,
+        };
+        std::mem::replace(since, now).until(now)
     }
 
     /// The effect under way, before the end.

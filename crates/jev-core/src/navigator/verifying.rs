@@ -46,6 +46,7 @@ impl Navigator {
                 why,
             });
         } else {
+            self.progress.refuse(snapshot.version());
             self.refused(&snapshot, why);
         }
     }
@@ -59,20 +60,16 @@ impl Navigator {
     }
 
     fn land_verification(&mut self) -> Option<(Arc<Snapshot>, Why)> {
-        let Phase::Verifying {
-            flight,
-            snapshot,
-            why,
-        } = &self.phase
-        else {
+        self.count_time();
+        let Phase::Verifying { snapshot, why, .. } = &self.phase else {
             return None;
         };
-        self.timings.verify += flight.since.until(self.now);
         Some((Arc::clone(snapshot), why.clone()))
     }
 
+    /// A page that was not passed. Only a verdict marks it as looked at: a verifier that failed is
+    /// asked again at the next look.
     fn refused(&mut self, snapshot: &Snapshot, why: Why) {
-        self.progress.refuse(snapshot.version());
         match why {
             Why::NewState => self.proceed(),
             Why::Claim(mut acted) => {
