@@ -3,6 +3,8 @@
 
 mod closing;
 mod dispatching;
+#[cfg(feature = "testing")]
+mod fingerprint;
 mod judging;
 mod observing;
 mod opening;

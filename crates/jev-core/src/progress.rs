@@ -52,6 +52,26 @@ pub(crate) enum LedBy {
 }
 
 impl Progress {
+    /// A digest that does not depend on the order in which anything was noted.
+    #[cfg(feature = "testing")]
+    pub(crate) fn fingerprint(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        fn set<T: Hash>(name: u8, items: &HashSet<T>) -> u64 {
+            items.iter().fold(0, |sum, item| {
+                let mut hasher = DefaultHasher::new();
+                (name, item).hash(&mut hasher);
+                sum.wrapping_add(hasher.finish())
+            })
+        }
+        set(0, &self.seen)
+            .wrapping_add(set(1, &self.seen_offsets))
+            .wrapping_add(set(2, &self.refused))
+            .wrapping_add(set(3, &self.without_effect))
+            .wrapping_add(set(4, &self.rejected))
+            .wrapping_add(set(5, &self.dead_ends))
+            .wrapping_add(set(6, &self.dead_addresses))
+    }
+
     /// Notes a page and says whether it is a state not seen before.
     pub(crate) fn is_new(&mut self, page: &Snapshot, led_by: LedBy) -> bool {
         let new_version = self.seen.insert(page.version().clone());

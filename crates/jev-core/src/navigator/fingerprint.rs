@@ -1,0 +1,142 @@
+//! The fingerprint: a digest of everything that decides what a run does next, for state searches.
+//! Ids, spent totals without a limit, timings and the report's own memory are left out, so two
+//! histories that can only go on alike have one fingerprint.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::phase::{Acted, Look, Phase, Why};
+use super::{Ending, Navigator};
+use crate::effect::EffectKind;
+use crate::snapshot::Snapshot;
+use crate::verification::Verification;
+
+impl Navigator {
+    /// A digest of the state of the run: equal for equal states, different for different ones as
+    /// far as 64 bits can tell. Stable within one build of this crate.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let into = &mut hasher;
+        self.now.hash(into);
+        phase(&self.phase, into);
+        let spent = &self.spent;
+        (spent.steps, spent.recoveries, spent.stale).hash(into);
+        (spent.no_progress, spent.waits, spent.rebinds).hash(into);
+        self.progress.fingerprint().hash(into);
+        self.back_depth.hash(into);
+        for entry in self.history.iter() {
+            (
+                entry.operation,
+                &entry.target,
+                entry.outcome,
+                entry.page_changed,
+            )
+                .hash(into);
+        }
+        if let Some(page) = self.page.as_deref() {
+            snapshot(page, into);
+        }
+        ending(self.pending_end.as_ref(), into);
+        ending(self.ending.as_ref(), into);
+        self.close
+            .as_ref()
+            .map(|close| format!("{close:?}"))
+            .hash(into);
+        for effect in &self.effects {
+            (effect.kind.name(), effect.deadline).hash(into);
+            if let EffectKind::Dispatch(permit) = &effect.kind {
+                format!("{permit:?}").hash(into);
+            }
+        }
+        hasher.finish()
+    }
+}
+
+fn ending(ending: Option<&Ending>, into: &mut DefaultHasher) {
+    ending
+        .map(|ending| (ending.status.name(), format!("{:?}", ending.cause)))
+        .hash(into);
+}
+
+fn snapshot(page: &Snapshot, into: &mut DefaultHasher) {
+    (
+        page.version(),
+        &page.document,
+        &page.scope,
+        page.settled as u8,
+    )
+        .hash(into);
+    (page.scroll.offset, page.scroll.below, page.candidates.len()).hash(into);
+}
+
+fn verification(verification: &Verification, into: &mut DefaultHasher) {
+    format!("{verification:?}").hash(into);
+}
+
+fn acted(acted: &Acted, into: &mut DefaultHasher) {
+    (acted.operation, &acted.label, &acted.key).hash(into);
+    (&acted.version, acted.offset, acted.outcome).hash(into);
+}
+
+fn why(why: &Why, into: &mut DefaultHasher) {
+    match why {
+        Why::NewState => "new".hash(into),
+        Why::Claim(step) => acted(step, into),
+    }
+}
+
+fn phase(phase: &Phase, into: &mut DefaultHasher) {
+    phase.name().hash(into);
+    phase.flight().map(|flight| flight.since).hash(into);
+    match phase {
+        Phase::Opening(_) | Phase::Closed => {}
+        Phase::Observing { look, .. } => match look {
+            Look::First => "first".hash(into),
+            Look::After(step) => {
+                "after".hash(into);
+                acted(step, into);
+            }
+            Look::Done(step) => {
+                "done".hash(into);
+                acted(step, into);
+            }
+            Look::Blocked(step) => {
+                "blocked".hash(into);
+                acted(step, into);
+            }
+            Look::Bind {
+                verification: verdict,
+                judged,
+                why: reason,
+            } => {
+                verification(verdict, into);
+                snapshot(judged, into);
+                why(reason, into);
+            }
+        },
+        Phase::Verifying {
+            snapshot: page,
+            why: reason,
+            ..
+        } => {
+            snapshot(page, into);
+            why(reason, into);
+        }
+        Phase::Judging { ask, .. } => {
+            snapshot(&ask.snapshot, into);
+            (ask.stage, ask.detail, &ask.operations).hash(into);
+            (&ask.candidates, &ask.windows, ask.text_chars, ask.trimmed).hash(into);
+        }
+        Phase::Dispatching { acted: step, .. } | Phase::Waiting { acted: step, .. } => {
+            acted(step, into);
+        }
+        Phase::Closing(closing) => {
+            (
+                closing.open_pending.is_some(),
+                closing.give_up,
+                closing.since,
+            )
+                .hash(into);
+        }
+    }
+}
