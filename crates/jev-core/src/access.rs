@@ -251,10 +251,25 @@ impl Serialize for AccessPattern {
     }
 }
 
+impl<'de> Deserialize<'de> for AccessPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
 /// The documents a run may stand on: 1 to [`MAX_PATTERNS`] patterns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<AccessPattern>")]
 pub struct AccessList(Vec<AccessPattern>);
+
+impl TryFrom<Vec<AccessPattern>> for AccessList {
+    type Error = AccessError;
+
+    fn try_from(patterns: Vec<AccessPattern>) -> Result<Self, AccessError> {
+        Self::new(patterns)
+    }
+}
 
 impl AccessList {
     /// A list of patterns.

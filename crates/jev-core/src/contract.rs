@@ -68,9 +68,17 @@ pub enum ContractError {
 }
 
 /// What to find, in the user's words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Goal(String);
+
+impl TryFrom<String> for Goal {
+    type Error = ContractError;
+
+    fn try_from(text: String) -> Result<Self, ContractError> {
+        Self::new(&text)
+    }
+}
 
 impl Goal {
     /// Checks and takes a goal; white space around it is dropped.
@@ -149,11 +157,20 @@ pub enum VerifyFirst {
 }
 
 /// A checked contract. Build it with [`ContractDraft::check`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "ContractDraft")]
 pub struct Contract(ContractDraft);
 
+impl TryFrom<ContractDraft> for Contract {
+    type Error = ContractError;
+
+    fn try_from(draft: ContractDraft) -> Result<Self, ContractError> {
+        draft.check()
+    }
+}
+
 /// The parts of a contract, before they are checked.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContractDraft {
     /// What to find.
     pub goal: Goal,

@@ -15,10 +15,26 @@ pub enum GateKind {
 }
 
 /// A statistic and its threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "GateParts")]
 pub struct Gate {
     kind: GateKind,
     threshold: f64,
+}
+
+/// A gate as it is written, before it is checked.
+#[derive(Deserialize)]
+struct GateParts {
+    kind: GateKind,
+    threshold: f64,
+}
+
+impl TryFrom<GateParts> for Gate {
+    type Error = ContractError;
+
+    fn try_from(parts: GateParts) -> Result<Self, ContractError> {
+        Self::new(parts.kind, parts.threshold)
+    }
 }
 
 /// The lowest threshold a host may set.

@@ -5,11 +5,29 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Who a session or a snapshot belongs to. All three parts are non-blank (checked by [`Scope::new`]).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "ScopeParts")]
 pub struct Scope {
     user: String,
     session: String,
     tab: String,
+}
+
+/// A scope as it is written, before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScopeParts {
+    user: String,
+    session: String,
+    tab: String,
+}
+
+impl TryFrom<ScopeParts> for Scope {
+    type Error = BlankScope;
+
+    fn try_from(parts: ScopeParts) -> Result<Self, BlankScope> {
+        Self::new(parts.user, parts.session, parts.tab)
+    }
 }
 
 /// A scope with a blank part.

@@ -1,5 +1,7 @@
 //! Inputs: everything the world can say to the navigator. All of it is legal at any time.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{DispatchError, JudgeError, SessionError, VerifyError};
 use crate::ids::{EffectId, Scope};
 use crate::ports::{Change, CloseReport};
@@ -11,7 +13,8 @@ use std::sync::Arc;
 
 /// One thing that happened. An answer carries the id of the effect it answers; an answer with
 /// another id is recorded as ignored and changes nothing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Input {
     /// The session opened; it says who it belongs to.
     Opened(EffectId, Scope),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contract::ContractError;
 
@@ -75,7 +75,7 @@ pub const CLOSE_GRACE: Duration = Duration::from_secs(2);
 pub const WAIT_BOUND: Duration = Duration::from_millis(1_500);
 
 /// Counters that bound a run. See the constants of this module for defaults and ranges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Judged steps.
     pub steps: u32,

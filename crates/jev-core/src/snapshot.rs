@@ -108,7 +108,7 @@ pub enum Settled {
 }
 
 /// The parts of a snapshot, as a session reads them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SnapshotParts {
     /// Whose tab it is.
     pub scope: Scope,
@@ -134,8 +134,9 @@ pub struct SnapshotParts {
     pub http_status: Option<u16>,
 }
 
-/// One immutable look at a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One immutable look at a page. Read back from a file, its version is worked out anew.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "SnapshotParts")]
 pub struct Snapshot {
     parts: SnapshotParts,
     collapsed: String,
@@ -239,6 +240,12 @@ impl Snapshot {
 
     pub(crate) fn costs(&self) -> &Costs {
         &self.costs
+    }
+}
+
+impl From<SnapshotParts> for Snapshot {
+    fn from(parts: SnapshotParts) -> Self {
+        Self::new(parts)
     }
 }
 
