@@ -14,6 +14,8 @@ pub mod provider;
 pub mod recorded;
 pub mod retry;
 pub mod scripted;
+#[cfg(feature = "server")]
+pub mod server;
 mod situation;
 pub mod spec;
 #[cfg(test)]

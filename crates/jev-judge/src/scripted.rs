@@ -118,7 +118,8 @@ const OPERATIONS: [Operation; 15] = [
     Operation::Blocked,
 ];
 
-fn operation_of(name: &str) -> Option<Operation> {
+/// The operation of an option's name, without regard to case.
+pub(crate) fn operation_of(name: &str) -> Option<Operation> {
     OPERATIONS
         .into_iter()
         .chain([Operation::None])
