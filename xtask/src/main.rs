@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
 mod ci;
+mod demo;
 mod repo;
 mod run;
 mod setup;
@@ -23,6 +24,8 @@ struct Arguments {
 enum Command {
     /// Fetch what runs need: Chromium and the documentation that the tasks are about.
     Setup,
+    /// Set up what is missing, then show the main job in a real Chromium.
+    Demo,
     /// Set up what is missing, then run every test of the workspace.
     Test(test::Arguments),
     /// Check the rules of this repository that no compiler knows.
@@ -34,6 +37,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Setup => setup::command(),
+        Command::Demo => demo::command(),
         Command::Test(arguments) => test::command(&arguments),
         Command::Tidy => tidy::command(),
         Command::Ci => ci::command(),

@@ -6,87 +6,66 @@ use std::process::{Command, Stdio};
 
 use jev_eval::locate::SiteFolders;
 use jev_eval::task::{self, Task};
+use jev_session_cdp::find::{self, CHROME_VARIABLE, Preference};
 
 use crate::repo;
 use crate::run::{self, Failure};
 
-/// Browsers that will do, best first. `docs/decisions/0001` says why the shell comes first.
-const BROWSERS: [&str; 4] = [
-    "chromium-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-];
-
 /// The package to install when there is none.
 const BROWSER_PACKAGE: &str = "chromium-headless-shell";
 
-/// What is there after setting up.
-#[derive(Debug)]
-pub(crate) struct Ready {
-    /// The browser, when one was found or installed.
-    pub(crate) browser: Option<PathBuf>,
-    /// What is missing, each with the way to get it.
-    pub(crate) missing: Vec<String>,
-}
-
 /// `cargo xtask setup`.
 pub(crate) fn command() -> Result<(), Failure> {
-    let ready = prepare()?;
-    if ready.missing.is_empty() {
+    let missing = prepare()?;
+    if missing.is_empty() {
         eprintln!("setup: all there");
         Ok(())
     } else {
         Err(Failure::Missing {
-            what: format!("still missing:\n  - {}", ready.missing.join("\n  - ")),
+            what: format!("still missing:\n  - {}", missing.join("\n  - ")),
         })
     }
 }
 
 /// Fetches what is missing. Quick and silent about what is there already; never touches the network
-/// when nothing is missing.
-pub(crate) fn prepare() -> Result<Ready, Failure> {
+/// when nothing is missing. Returns what is still missing, each with the way to get it.
+pub(crate) fn prepare() -> Result<Vec<String>, Failure> {
     let mut system = System::default();
     let mut missing = Vec::new();
-    let browser = browser(&mut system, &mut missing);
+    browser(&mut system, &mut missing);
     sites(&mut system, &mut missing)?;
     models(&mut missing);
     for what in &missing {
         eprintln!("setup: MISSING {what}");
     }
-    Ok(Ready { browser, missing })
+    Ok(missing)
 }
 
 /// Weights and packages of judges that are not built in. None are needed so far; whatever a judge
 /// needs from a registry is fetched here, and what can't be fetched goes into `missing`.
 fn models(_missing: &mut Vec<String>) {}
 
-fn browser(system: &mut System, missing: &mut Vec<String>) -> Option<PathBuf> {
+fn browser(system: &mut System, missing: &mut Vec<String>) {
     if let Some(found) = installed_browser() {
         eprintln!("setup: browser {}", found.display());
-        return Some(found);
+        return;
     }
-    let outcome = system.install(BROWSER_PACKAGE);
-    match (outcome, installed_browser()) {
-        (_, Some(found)) => Some(found),
-        (Err(why), None) => {
-            missing.push(format!(
-                "Chromium ({why}); install it with `apt-get install -y {BROWSER_PACKAGE}` or your system's own means"
-            ));
-            None
-        }
-        (Ok(()), None) => {
-            missing.push(format!(
-                "Chromium: the package {BROWSER_PACKAGE} was installed but brought no program of that name"
-            ));
-            None
-        }
+    match (system.install(BROWSER_PACKAGE), installed_browser()) {
+        (_, Some(found)) => eprintln!("setup: browser {}", found.display()),
+        (Err(why), None) => missing.push(format!(
+            "Chromium ({why}); install it with `apt-get install -y {BROWSER_PACKAGE}` or your system's own means, or name one in {CHROME_VARIABLE}"
+        )),
+        (Ok(()), None) => missing.push(format!(
+            "Chromium: {BROWSER_PACKAGE} was installed but brought no program that `jev` can find"
+        )),
     }
 }
 
-/// The first browser on the search path.
-pub(crate) fn installed_browser() -> Option<PathBuf> {
-    BROWSERS.iter().find_map(|name| on_path(name))
+/// The browser that `jev` itself would take.
+fn installed_browser() -> Option<PathBuf> {
+    find::find(None, Preference::default())
+        .ok()
+        .map(|chrome| chrome.program)
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {

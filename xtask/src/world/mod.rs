@@ -1,0 +1,201 @@
+//! The simulated world: a seeded, clock-free machine around one navigator. It answers effects with
+//! an honest site, session, judge and verifier, or with the faults of its case, while a witness
+//! keeps what was truly seen and the invariants are asked after every step.
+//!
+//! It knows `jev-core` alone, so that it can be built against a changed copy of it, and it reads
+//! all its draws from one [`Chance`], so that a seed or a fuzzer's bytes decide everything.
+
+mod browser;
+pub mod case;
+mod chance;
+pub mod coverage;
+pub mod ending;
+mod inbox;
+pub mod invariants;
+mod judge;
+pub mod liveness;
+pub mod mix;
+mod reference;
+pub mod site;
+mod verifier;
+pub mod witness;
+
+use std::time::Duration;
+
+use jev_core::effect::{Effect, EffectKind};
+use jev_core::error::SessionError;
+use jev_core::ids::{EffectId, IntentId, PageVersion};
+use jev_core::input::Input;
+use jev_core::ports::Change;
+use jev_core::question::{Decision, Questionnaire};
+use jev_core::receipt::{AppliedEffect, Receipt};
+use jev_core::snapshot::Settled;
+use jev_core::time::Timestamp;
+
+pub use chance::Chance;
+use inbox::Inbox;
+use mix::{Fault, Kind, Mix};
+use site::Site;
+
+/// Everything outside the navigator.
+#[derive(Debug)]
+pub struct World {
+    chance: Chance,
+    mix: Mix,
+    site: Site,
+    inbox: Inbox,
+    budget: Duration,
+    /// Answers do not come any more.
+    silent: bool,
+    /// Every action that really reached the page, in order.
+    reached: Vec<IntentId>,
+    earlier: Option<Decision>,
+    cancelled: bool,
+}
+
+impl World {
+    /// A world around a site.
+    pub fn new(chance: Chance, mix: Mix, site: Site, budget: Duration) -> Self {
+        Self {
+            chance,
+            mix,
+            site,
+            inbox: Inbox::default(),
+            budget,
+            silent: false,
+            reached: Vec::new(),
+            earlier: None,
+            cancelled: false,
+        }
+    }
+
+    fn hits(&mut self, fault: Fault) -> bool {
+        self.chance.hits(self.mix.rate(fault))
+    }
+
+    /// Takes an effect and sends its answer, as its faults let it. `asked` is the question of an
+    /// effect that asks the judge.
+    pub fn take(&mut self, effect: Effect, asked: Option<&Questionnaire>, now: Timestamp) {
+        let id = effect.id;
+        let (most_ms, answer) = match effect.kind {
+            EffectKind::Open(request) => (300, self.open(id, &request)),
+            EffectKind::Observe => (60, self.observe(id)),
+            EffectKind::Verify(request) => {
+                let answer = verifier::answer(&mut self.chance, &self.mix, &request);
+                let input = match answer {
+                    Ok(verification) => Input::Verified(id, verification),
+                    Err(error) => Input::VerifyFailed(id, error),
+                };
+                (20, input)
+            }
+            EffectKind::AskJudge(_) => {
+                let Some(asked) = asked else { return };
+                let next = self.site.next();
+                let earlier = self.earlier.as_ref();
+                let answer = judge::answer(&mut self.chance, &self.mix, asked, &next, earlier);
+                let input = match answer {
+                    Ok(decision) => {
+                        self.earlier = Some(decision.clone());
+                        Input::Judged(id, decision)
+                    }
+                    Err(error) => Input::JudgeFailed(id, error),
+                };
+                (300, input)
+            }
+            EffectKind::Dispatch(permit) => (60, self.dispatch(id, permit)),
+            EffectKind::Wait { .. } => (400, self.wait(id)),
+            EffectKind::Close { .. } => (200, self.close(id)),
+        };
+        let latency = self.millis(most_ms);
+        self.post(now, latency, answer);
+    }
+
+    fn millis(&mut self, most: u32) -> Duration {
+        Duration::from_millis(u64::from(self.chance.below(most)))
+    }
+
+    /// A moment within a while that is longer than the budget.
+    fn sometime(&mut self) -> Duration {
+        let most = u32::try_from(self.budget.as_millis()).unwrap_or(u32::MAX / 4);
+        self.millis(most.saturating_mul(2).clamp(10, 20_000))
+    }
+
+    /// The way back, on which answers are lost, late and doubled.
+    fn post(&mut self, now: Timestamp, mut latency: Duration, answer: Input) {
+        if self.silent || self.hits(Fault::Loses) {
+            return;
+        }
+        if self.hits(Fault::Delays) {
+            latency += self.sometime();
+        }
+        if self.hits(Fault::Duplicates) {
+            for _ in 0..=self.chance.below(3) {
+                let later = latency + self.sometime();
+                self.inbox.send(now, later, answer.clone());
+            }
+        }
+        self.inbox.send(now, latency, answer);
+    }
+
+    /// What happens without being asked for.
+    fn disturb(&mut self, now: Timestamp, inputs: u32) {
+        if inputs == self.mix.turn {
+            match self.mix.kind {
+                Kind::Silent => {
+                    self.silent = true;
+                    self.inbox = Inbox::default();
+                }
+                Kind::Mixed => self.mix.heal(),
+                Kind::Honest | Kind::Calm => {}
+            }
+        }
+        // A flood would only make the case long.
+        if self.inbox.len() > 12 {
+            return;
+        }
+        if self.hits(Fault::Foreign) {
+            let garbage = self.garbage();
+            let after = self.millis(100);
+            self.inbox.send(now, after, garbage);
+        }
+        if self.hits(Fault::OddTicks) {
+            let after = self.millis(100);
+            self.inbox.send(now, after, Input::Tick);
+        }
+        if self.hits(Fault::SessionLost) {
+            let after = self.millis(400);
+            let errors = [SessionError::Crashed, SessionError::Disconnected];
+            let error = self.chance.pick(&errors).unwrap_or(SessionError::Crashed);
+            self.inbox.send(now, after, Input::SessionLost(error));
+        }
+        if !self.cancelled && self.hits(Fault::Cancels) {
+            self.cancelled = true;
+            let after = self.millis(400);
+            self.inbox.send(now, after, Input::Cancel);
+        }
+    }
+
+    /// An answer nobody asked for, with an id that may be anybody's.
+    fn garbage(&mut self) -> Input {
+        let id = EffectId(u64::from(self.chance.below(24)));
+        match self.chance.below(10) {
+            0 => Input::Receipt(id, Receipt::Applied(AppliedEffect::Navigated)),
+            1 => Input::Observed(id, std::sync::Arc::new(self.site.look(Settled::Yes))),
+            2 => Input::Judged(id, self.earlier.clone().unwrap_or_default()),
+            3 => Input::JudgeFailed(id, jev_core::error::JudgeError::Timeout),
+            4 => Input::Waited(id, Change::Seen),
+            5 => Input::OpenFailed(id, SessionError::LaunchFailed),
+            6 => Input::ObserveFailed(id, SessionError::Crashed),
+            7 => Input::VerifyFailed(id, jev_core::error::VerifyError::Failed),
+            8 => self.close(id),
+            _ => Input::Verified(
+                id,
+                jev_core::verification::Verification {
+                    goal: jev_core::ids::GoalDigest::new("any"),
+                    version: PageVersion::new("any"),
+                    verdict: jev_core::verification::Verdict::Passed(Vec::new()),
+                },
+            ),
+        }
+    }
+}

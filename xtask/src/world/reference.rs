@@ -1,0 +1,452 @@
+//! The reference: what the world has given cause for. It holds permissions ("VERIFIED is allowed
+//! now", "NO_PROGRESS is allowed now") worked out from what truly happened, and counts of it. It
+//! never says what a navigator should do next.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jev_core::action::Operation;
+use jev_core::contract::{Contract, Mode};
+use jev_core::error::Sent;
+use jev_core::gate::{Gate, GateKind};
+use jev_core::ids::{CandidateId, GoalDigest, PageVersion};
+use jev_core::input::Input;
+use jev_core::question::{Answer, Decision, Questionnaire, Stage, Subject};
+use jev_core::receipt::{AppliedEffect, Receipt};
+use jev_core::snapshot::Snapshot;
+use jev_core::status::Status;
+use jev_core::verification::{Evidence, EvidencePlace, Verdict, Verification};
+
+use super::judge::options;
+
+/// What a decision says, read from the question as it was put.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// What to do.
+    pub operation: Operation,
+    /// On which candidate.
+    pub target: Option<CandidateId>,
+    /// Whether the gate lets it pass.
+    pub strong: bool,
+}
+
+/// The most probable option and how far it is ahead; nothing when the answer breaks a rule.
+fn best(options: usize, answer: &Answer) -> Option<(usize, f64, f64)> {
+    let Answer::Choice(choice) = answer else {
+        return None;
+    };
+    let p = &choice.probabilities;
+    let total: f64 = p.iter().sum();
+    let lawful = p.len() == options
+        && p.iter().all(|p| p.is_finite() && *p >= 0.0 && *p <= 1.0)
+        && (0.9..=1.06).contains(&total);
+    if !lawful {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..options).collect();
+    order.sort_by(|&a, &b| p.get(b).partial_cmp(&p.get(a)).unwrap_or(std::cmp::Ordering::Equal));
+    let first = *order.first()?;
+    let second = order.get(1).and_then(|&index| p.get(index)).copied();
+    Some((first, *p.get(first)?, second.unwrap_or(0.0)))
+}
+
+fn strong(gate: &Gate, first: f64, second: f64) -> bool {
+    let statistic = match gate.kind() {
+        GateKind::Probability => first,
+        GateKind::Share => first / (first + second),
+    };
+    statistic >= gate.threshold() - 1e-6
+}
+
+/// Reads a decision. Nothing when it breaks a rule or only narrows.
+pub fn read(questionnaire: &Questionnaire, decision: &Decision, gate: &Gate) -> Option<Choice> {
+    let lawful = decision.answers.len() == questionnaire.questions.len();
+    if !lawful || questionnaire.stage == Stage::Narrow {
+        return None;
+    }
+    let head = |number: usize| {
+        let options = options(questionnaire, number);
+        let (place, first, second) = best(options.len(), decision.answers.get(number)?)?;
+        Some((
+            options.get(place)?.subject.clone(),
+            strong(gate, first, second),
+        ))
+    };
+    let heads: Option<Vec<_>> = (0..questionnaire.questions.len()).map(head).collect();
+    let mut heads = heads?.into_iter();
+    let (mut subject, mut passes) = heads.next()?;
+    if subject == Subject::Operation(Operation::Click) {
+        let (target, target_passes) = heads.next()?;
+        subject = target;
+        passes = passes && target_passes;
+    }
+    match subject {
+        Subject::Operation(operation) => Some(Choice {
+            operation,
+            target: None,
+            strong: passes,
+        }),
+        Subject::Candidate { id, .. } => Some(Choice {
+            operation: Operation::Click,
+            target: Some(CandidateId::new(id)),
+            strong: passes,
+        }),
+        Subject::Opaque => None,
+    }
+}
+
+/// Whether a decision keeps every rule of an answer.
+pub fn is_lawful(questionnaire: &Questionnaire, decision: &Decision) -> bool {
+    decision.answers.len() == questionnaire.questions.len()
+        && decision
+            .answers
+            .iter()
+            .enumerate()
+            .all(|(number, answer)| best(options(questionnaire, number).len(), answer).is_some())
+}
+
+fn stands_on(evidence: &Evidence, page: &Snapshot) -> bool {
+    let text = || {
+        let words: Vec<&str> = page.text.split_whitespace().collect();
+        words.join(" ")
+    };
+    !evidence.quote.is_empty()
+        && match evidence.place {
+            EvidencePlace::Text { .. } => text().contains(&evidence.quote),
+            EvidencePlace::Title => page.title.contains(&evidence.quote),
+            EvidencePlace::Url => page.url == evidence.quote,
+        }
+}
+
+/// The evidence of a verdict that counts: passed, not empty, for this goal, made from this page,
+/// and really on it.
+fn evidence<'a>(
+    verification: &'a Verification,
+    goal: &GoalDigest,
+    page: &Snapshot,
+) -> Option<&'a [Evidence]> {
+    match &verification.verdict {
+        Verdict::Passed(evidence)
+            if !evidence.is_empty()
+                && verification.goal == *goal
+                && verification.version == *page.version()
+                && evidence.iter().all(|piece| stands_on(piece, page)) =>
+        {
+            Some(evidence)
+        }
+        Verdict::Passed(_) | Verdict::Refused(_) => None,
+    }
+}
+
+/// What a look at the page follows.
+#[derive(Clone, Debug, PartialEq)]
+enum LookFor {
+    Start,
+    Action(Operation),
+    Wait,
+    Nothing,
+    Claim,
+    Blocked(PageVersion),
+    Binding,
+}
+
+/// What truly happened so far.
+#[derive(Debug)]
+pub struct Reference {
+    contract: Contract,
+    goal: GoalDigest,
+    look: LookFor,
+    /// A verdict that counts, waiting for the last look, and the page it was made from.
+    verdict: Option<(Verification, Arc<Snapshot>)>,
+    /// The verdict counts and its evidence was seen again, just now.
+    pub verified_now: bool,
+    /// A verdict that counts was ever given.
+    pub passed_ever: bool,
+    /// DONE was claimed and not yet decided.
+    claiming: bool,
+    claim_refused: bool,
+    /// Last looks that did not bind, since the judge was last heard.
+    unbound: u32,
+    blocked_confirmed: bool,
+    abstains: bool,
+    judge_failed: bool,
+    unknown: bool,
+    session_failed: bool,
+    left_scope: bool,
+    wrong_scope: bool,
+    cancelled: bool,
+    late: bool,
+    /// Refused claims, rejected actions and targets that led nowhere.
+    pub troubles: u32,
+    /// Stale pages since the last action that was applied.
+    pub stale: u32,
+    /// Applied actions in a row that led to nothing new.
+    pub no_progress: u32,
+    /// Waits in a row that brought nothing new.
+    pub waits: u32,
+    /// Judged steps.
+    pub steps: u32,
+    seen: HashSet<PageVersion>,
+    places: HashSet<(PageVersion, u32)>,
+}
+
+impl Reference {
+    /// Nothing has happened.
+    pub fn new(contract: Contract) -> Self {
+        let goal = contract.goal.digest();
+        Self {
+            contract,
+            goal,
+            look: LookFor::Start,
+            verdict: None,
+            verified_now: false,
+            passed_ever: false,
+            claiming: false,
+            claim_refused: false,
+            unbound: 0,
+            blocked_confirmed: false,
+            abstains: false,
+            judge_failed: false,
+            unknown: false,
+            session_failed: false,
+            left_scope: false,
+            wrong_scope: false,
+            cancelled: false,
+            late: false,
+            troubles: 0,
+            stale: 0,
+            no_progress: 0,
+            waits: 0,
+            steps: 0,
+            seen: HashSet::new(),
+            places: HashSet::new(),
+        }
+    }
+
+    /// The budget is spent.
+    pub fn is_late(&mut self) {
+        self.late = true;
+        self.verified_now = false;
+    }
+
+    /// A dispatch was cut off by a cancel, a lost session or the end of the budget.
+    pub fn cut_off(&mut self) {
+        self.unknown = true;
+    }
+
+    /// A step was put to the judge.
+    pub fn asked(&mut self) {
+        self.steps += 1;
+    }
+
+    /// A wait was over, answered or not.
+    pub fn waited(&mut self) {
+        self.look = LookFor::Wait;
+    }
+
+    /// An answer that was due came in time. `page` is what the verifier was given, `choice` what
+    /// the judge chose, `done` the action a receipt is for.
+    pub fn heard(&mut self, input: &Input, heard: Heard<'_>) {
+        self.verified_now = false;
+        match input {
+            Input::Opened(_, scope) => self.wrong_scope = *scope != self.contract.scope,
+            Input::OpenFailed(..) | Input::ObserveFailed(..) | Input::WaitFailed(..) => {
+                self.session_failed = true;
+            }
+            Input::SessionLost(_) => self.session_failed = true,
+            Input::Cancel => self.cancelled = true,
+            Input::Observed(_, page) => self.looked(page),
+            Input::Judged(_, decision) => self.judged(decision, &heard),
+            Input::JudgeFailed(..) => self.judge_failed = true,
+            Input::Verified(_, verification) => match heard.page {
+                Some(page) if evidence(verification, &self.goal, page).is_some() => {
+                    self.passed_ever = true;
+                    self.verdict = Some((verification.clone(), Arc::clone(page)));
+                    self.look = LookFor::Binding;
+                }
+                Some(_) | None => self.not_passed(),
+            },
+            Input::VerifyFailed(..) => self.not_passed(),
+            Input::Receipt(_, receipt) => self.received(*receipt, heard.operation),
+            Input::DispatchFailed(_, error) => match error.sent {
+                Sent::SurelyNot => self.session_failed = true,
+                Sent::Maybe => self.unknown = true,
+            },
+            Input::Waited(..) => self.waited(),
+            Input::Tick | Input::Closed(..) => {}
+        }
+    }
+
+    fn judged(&mut self, decision: &Decision, heard: &Heard<'_>) {
+        self.unbound = 0;
+        self.blocked_confirmed = false;
+        self.claim_refused = false;
+        let Some(questionnaire) = heard.asked else {
+            return;
+        };
+        if !is_lawful(questionnaire, decision) {
+            self.judge_failed = true;
+            return;
+        }
+        let Some(choice) = heard.choice else { return };
+        if !choice.strong || choice.operation == Operation::None {
+            self.abstains = true;
+            return;
+        }
+        match (choice.operation, heard.judged) {
+            (Operation::Done, _) => {
+                self.claiming = true;
+                self.look = LookFor::Claim;
+            }
+            (Operation::Blocked, Some(page)) => {
+                self.look = LookFor::Blocked(page.version().clone());
+            }
+            (
+                Operation::Click
+                | Operation::ScrollDown
+                | Operation::ScrollUp
+                | Operation::Back
+                | Operation::Reload
+                | Operation::Press(_)
+                | Operation::Wait
+                | Operation::Blocked
+                | Operation::None,
+                _,
+            ) => {}
+        }
+    }
+
+    fn not_passed(&mut self) {
+        self.verdict = None;
+        if std::mem::take(&mut self.claiming) {
+            self.claim_refused = true;
+            self.troubles += 1;
+        }
+    }
+
+    fn received(&mut self, receipt: Receipt, operation: Option<Operation>) {
+        match receipt {
+            Receipt::Applied(effect) => {
+                self.stale = 0;
+                self.look = operation.map_or(LookFor::Nothing, LookFor::Action);
+                match effect {
+                    AppliedEffect::DestinationRefused | AppliedEffect::DestinationFailed => {
+                        self.troubles += 1;
+                    }
+                    AppliedEffect::Navigated
+                    | AppliedEffect::SameDocument
+                    | AppliedEffect::Scrolled
+                    | AppliedEffect::Changed
+                    | AppliedEffect::NoEffect => {}
+                }
+            }
+            Receipt::Stale(_) => {
+                self.stale += 1;
+                self.look = LookFor::Nothing;
+            }
+            Receipt::Rejected(_) => {
+                self.troubles += 1;
+                self.look = LookFor::Nothing;
+            }
+            Receipt::Unknown(_) => self.unknown = true,
+        }
+    }
+
+    fn looked(&mut self, page: &Arc<Snapshot>) {
+        let look = std::mem::replace(&mut self.look, LookFor::Nothing);
+        self.wrong_scope = page.scope != self.contract.scope;
+        self.left_scope = !self.contract.access.allows_text(&page.url);
+        if self.wrong_scope || self.left_scope {
+            return;
+        }
+        let new_place = self
+            .places
+            .insert((page.version().clone(), page.scroll.offset));
+        let new_content = self.seen.insert(page.version().clone());
+        let scrolled = matches!(
+            look,
+            LookFor::Action(Operation::ScrollDown | Operation::ScrollUp)
+        );
+        let new = new_content || (scrolled && new_place);
+        let verdict = self.verdict.take();
+        match look {
+            LookFor::Binding => match verdict {
+                Some((verification, judged))
+                    if judged.document == page.document
+                        && judged.url == page.url
+                        && evidence(&verification, &self.goal, &judged).is_some_and(|pieces| {
+                            pieces.iter().all(|piece| stands_on(piece, page))
+                        }) =>
+                {
+                    self.verified_now = true;
+                }
+                Some(_) | None => self.unbound += 1,
+            },
+            LookFor::Blocked(version) if version == *page.version() => {
+                self.blocked_confirmed = true;
+            }
+            LookFor::Blocked(_) => {
+                self.stale += 1;
+                self.led_to(new, false, false);
+            }
+            LookFor::Action(_) => self.led_to(new, true, false),
+            LookFor::Wait => self.led_to(new, false, true),
+            LookFor::Nothing => self.led_to(new, false, false),
+            LookFor::Start | LookFor::Claim => {}
+        }
+    }
+
+    fn led_to(&mut self, new: bool, acted: bool, waited: bool) {
+        if new {
+            self.no_progress = 0;
+            self.waits = 0;
+        }
+        if acted {
+            self.waits = 0;
+            self.no_progress += u32::from(!new);
+        }
+        self.waits += u32::from(waited && !new);
+    }
+
+    /// Whether the world has given cause to end so.
+    pub fn allows(&self, status: Status) -> bool {
+        let limits = &self.contract.limits;
+        let shadow = self.contract.mode != Mode::Enforce;
+        match status {
+            Status::Verified(_) => self.verified_now,
+            Status::Observed => shadow,
+            Status::Unverified => self.claim_refused && self.troubles > limits.recoveries,
+            Status::VerificationStale => self.unbound > limits.stale,
+            Status::Abstain => self.abstains,
+            Status::Blocked => self.blocked_confirmed,
+            Status::Rejected => self.troubles > limits.recoveries,
+            Status::Unknown => self.unknown,
+            Status::StaleLimit => self.stale > limits.stale,
+            Status::NoProgress => self.no_progress >= limits.no_progress,
+            Status::StepLimit => self.steps >= limits.steps,
+            Status::LoadingTimeout => self.waits >= limits.waits,
+            Status::StateLimit => limits.state_chars < 32_000,
+            Status::Timeout => self.late,
+            Status::JudgeError => self.judge_failed,
+            Status::LeftScope => self.left_scope,
+            Status::ScopeMismatch => self.wrong_scope,
+            Status::SessionError => self.session_failed,
+            Status::Cancelled => self.cancelled,
+        }
+    }
+}
+
+/// What goes with an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Heard<'a> {
+    /// The page the verifier was given.
+    pub page: Option<&'a Arc<Snapshot>>,
+    /// The page the judge was asked about.
+    pub judged: Option<&'a Arc<Snapshot>>,
+    /// What the judge was asked.
+    pub asked: Option<&'a Questionnaire>,
+    /// What the judge chose.
+    pub choice: Option<&'a Choice>,
+    /// What was dispatched.
+    pub operation: Option<Operation>,
+}
