@@ -11,7 +11,7 @@ use jev_eval::task::{self, Kind, Task};
 use serde::Deserialize;
 
 use crate::run::{self, Failure, cargo};
-use crate::{repo, setup};
+use crate::{picture, repo, setup};
 
 /// Tasks of the public list that are shown: one, two and three clicks deep, in two languages.
 const SHOWN: [&str; 3] = ["debian-faq-003", "git-003", "sqlite3-005"];
@@ -20,6 +20,14 @@ const SHOWN: [&str; 3] = ["debian-faq-003", "git-003", "sqlite3-005"];
 const UNANSWERABLE: &str = "postgresql-007";
 
 const WIDTH: usize = 100;
+
+/// Options of `cargo xtask demo`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Also draw the first run's story into this SVG file, for the README.
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+}
 
 /// Who decides in a scene.
 enum Decider {
@@ -107,7 +115,7 @@ struct Shown {
 }
 
 /// `cargo xtask demo`.
-pub(crate) fn command() -> Result<(), Failure> {
+pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
     let missing = setup::prepare()?;
     if !missing.is_empty() {
         return Err(Failure::Missing {
@@ -129,7 +137,7 @@ pub(crate) fn command() -> Result<(), Failure> {
         paint: Paint::detect(),
         shown: Vec::new(),
     };
-    stage.play()
+    stage.play(arguments.picture.as_deref())
 }
 
 /// Builds `jev` and says where it lies.
@@ -159,27 +167,27 @@ struct Stage {
 }
 
 impl Stage {
-    fn play(mut self) -> Result<(), Failure> {
-        self.scene(&warranty()?)?;
+    fn play(mut self, picture: Option<&Path>) -> Result<(), Failure> {
+        self.scene(&warranty()?, picture)?;
         let tasks = load(&repo::tasks())?;
         for id in SHOWN {
             let (task, root) = pick(&tasks, id)?;
-            self.scene(&by_itself(&task, &root))?;
+            self.scene(&by_itself(&task, &root), None)?;
             let found = self
                 .shown
                 .last()
                 .is_some_and(|shown| shown.outcome.report.status == "VERIFIED");
             if !found {
-                self.scene(&by_the_way(task, root))?;
+                self.scene(&by_the_way(task, root), None)?;
             }
         }
         let (task, root) = pick(&tasks, UNANSWERABLE)?;
-        self.scene(&liar(task, root))?;
+        self.scene(&liar(task, root), None)?;
         self.summary()
     }
 
     /// Serves the site, shows the command, lets `jev` tell its story, keeps the report.
-    fn scene(&mut self, scene: &Scene) -> Result<(), Failure> {
+    fn scene(&mut self, scene: &Scene, picture: Option<&Path>) -> Result<(), Failure> {
         let site = self
             .runtime
             .block_on(Site::serve(&scene.root))
@@ -194,13 +202,28 @@ impl Stage {
         println!("\n{}", self.paint.bold(&format!("{head}{rule}")));
         println!("{}\n", self.paint.dim(&scene.words));
         println!("$ jev read {}\n", typed(&command));
-        // The story comes from the child by another way; ours must be out before.
-        let _ = std::io::stdout().flush();
         // The exit code says how the run ended; that and more stands in the report.
-        command.status().map_err(|error| Failure::Start {
-            program: run::shown(&command),
-            error,
-        })?;
+        match picture {
+            // The story comes from the child by another way; ours must be out before.
+            None => {
+                let _ = std::io::stdout().flush();
+                command.status().map_err(|error| Failure::Start {
+                    program: run::shown(&command),
+                    error,
+                })?;
+            }
+            Some(file) => {
+                let output = command.output().map_err(|error| Failure::Start {
+                    program: run::shown(&command),
+                    error,
+                })?;
+                let story = String::from_utf8_lossy(&output.stdout);
+                println!("{story}");
+                let text = format!("$ jev read {}\n\n{story}", typed(&command));
+                fs::write(file, picture::terminal("jev read", &text))
+                    .map_err(|error| Failure::file(file, error))?;
+            }
+        }
         self.runtime.block_on(site.stop());
         let text = fs::read_to_string(&report).map_err(|error| Failure::file(&report, error))?;
         let outcome = serde_json::from_str(&text).map_err(|error| Failure::Unreadable {

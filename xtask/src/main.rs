@@ -2,6 +2,7 @@
 
 mod ci;
 mod demo;
+mod picture;
 mod repo;
 mod run;
 mod setup;
@@ -25,7 +26,7 @@ enum Command {
     /// Fetch what runs need: Chromium and the documentation that the tasks are about.
     Setup,
     /// Set up what is missing, then show the main job in a real Chromium.
-    Demo,
+    Demo(demo::Arguments),
     /// Set up what is missing, then run every test of the workspace.
     Test(test::Arguments),
     /// Check the rules of this repository that no compiler knows.
@@ -37,7 +38,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Setup => setup::command(),
-        Command::Demo => demo::command(),
+        Command::Demo(arguments) => demo::command(&arguments),
         Command::Test(arguments) => test::command(&arguments),
         Command::Tidy => tidy::command(),
         Command::Ci => ci::command(),

@@ -1,0 +1,546 @@
+//! The witness: everything that crosses the border between navigator and world, kept as facts for
+//! the invariants. It judges nothing by itself.
+
+use std::sync::Arc;
+
+use jev_core::action::{Action, Operation};
+use jev_core::asking::Ask;
+use jev_core::contract::Contract;
+use jev_core::effect::{Effect, EffectKind, Timer};
+use jev_core::ids::{CandidateId, DocumentId, EffectId, IntentId, PageVersion};
+use jev_core::input::Input;
+use jev_core::ledger::Spent;
+use jev_core::navigator::{Navigator, PhaseName};
+use jev_core::permit::Permit;
+use jev_core::question::{Questionnaire, Stage};
+use jev_core::receipt::{AppliedEffect, Receipt};
+use jev_core::record::{Event, Record, Recovery};
+use jev_core::report::{Report, ToolOutput};
+use jev_core::snapshot::{Candidate, Snapshot};
+use jev_core::status::Status;
+use jev_core::time::Timestamp;
+
+use super::reference::{self, Choice, Heard, Reference};
+
+/// An effect that was handed to the world and not answered yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outstanding {
+    id: EffectId,
+    kind: &'static str,
+}
+
+/// A dispatch, at the moment it left the navigator.
+#[derive(Debug)]
+pub struct Dispatched {
+    /// The permit's intent.
+    pub intent: IntentId,
+    /// Whether this intent had been dispatched before.
+    pub repeated: bool,
+    /// Whether the permit names the page, the address and the target that were judged, and what
+    /// was judged was chosen.
+    pub as_judged: bool,
+    /// Whether the choice was strong enough.
+    pub strong: bool,
+    /// Whether it was among what was offered, and is allowed by policy and access list.
+    pub lawful: bool,
+    /// Whether the run had been told to stop: an end, a cancel, the budget, a lost session.
+    pub stopped: bool,
+    /// Whether another dispatch was in flight.
+    pub second: bool,
+    /// Whether an earlier dispatch's outcome was not known.
+    pub after_unknown: bool,
+}
+
+/// What happened in one step: one input, and all that followed from it.
+#[derive(Debug, Default)]
+pub struct StepFacts {
+    /// Whether the input was an answer that was due.
+    pub due: bool,
+    /// Whether it was an answer that was not due.
+    pub foreign: bool,
+    /// Whether it was a tick for a timer that was due.
+    pub timer: Option<Timer>,
+    /// The phase before.
+    pub before: Option<PhaseName>,
+    /// What was spent before.
+    pub spent_before: Spent,
+    /// The state before, for inputs that may change nothing.
+    pub state_before: Option<u64>,
+    /// The state after, likewise.
+    pub state_after: Option<u64>,
+    /// Effects in this step.
+    pub effects: u32,
+    /// Records in this step, without those that only say that an input was ignored.
+    pub events: u32,
+    /// The dispatch of this step.
+    pub dispatched: Option<Dispatched>,
+    /// Something was offered to the judge that may not be, or left out that must be there.
+    pub bad_offer: Option<&'static str>,
+    /// The end that this step brought, and whether there was cause for it.
+    pub ended: Option<(Status, bool)>,
+    /// The judge was asked although a limit was used up.
+    pub asked_past_limit: bool,
+    /// The twin did something else.
+    pub twin_differs: bool,
+}
+
+/// What an action is, for the memory of what may not be offered again.
+type Tried = (Operation, String, Option<String>);
+
+/// Everything that was seen of one run.
+#[derive(Debug)]
+pub struct Witness {
+    /// The contract.
+    pub contract: Contract,
+    /// What the world has given cause for.
+    pub reference: Reference,
+    /// This step.
+    pub step: StepFacts,
+    /// Where the navigator stands.
+    pub phase: PhaseName,
+    /// What it has spent.
+    pub spent: Spent,
+    /// When it wants to be woken.
+    pub wakes: Option<Timestamp>,
+    /// The latest time it was told.
+    pub now: Timestamp,
+    /// The effect under way.
+    pub outstanding: Option<Outstanding>,
+    /// Sessions that were opened.
+    pub opened: u32,
+    /// Closes that were asked for.
+    pub closes: u32,
+    /// Permits by intent, from intent 1 on: dispatched how often, receipts how many.
+    pub intents: Vec<(u32, u32)>,
+    /// The dispatch in flight.
+    pub in_flight: Option<IntentId>,
+    /// Effects asked for: looks, verifications, questions.
+    pub observes: u32,
+    /// Verifications asked for.
+    pub verifies: u32,
+    /// Questions asked.
+    pub questions: u32,
+    /// Recoveries that were said to be spent.
+    pub recoveries: u32,
+    /// How the run ended.
+    pub status: Option<Status>,
+    /// The report, and the report after everything that came too late.
+    pub reports: Option<(Report, Report)>,
+    /// What the same world's OFF run returns, for a SHADOW run.
+    pub off_output: Option<ToolOutput>,
+    /// What telemetry says of the run, as JSON.
+    pub telemetry: String,
+    /// Actions that reached the page although no permit was handed out for them.
+    pub unpermitted: u32,
+    stopped: bool,
+    unknown_seen: bool,
+    verifying: Option<Arc<Snapshot>>,
+    asked: Option<(Arc<Ask>, Questionnaire)>,
+    choice: Option<Choice>,
+    acting: Option<(PageVersion, u32, DocumentId, Tried)>,
+    after_action: bool,
+    refused: Vec<(DocumentId, Tried)>,
+    without_effect: Vec<(PageVersion, Tried)>,
+    dead: Vec<String>,
+}
+
+fn answers(input: &Input, kind: &str) -> bool {
+    match input {
+        Input::Opened(..) | Input::OpenFailed(..) => kind == "Open",
+        Input::Observed(..) | Input::ObserveFailed(..) => kind == "Observe",
+        Input::Judged(..) | Input::JudgeFailed(..) => kind == "AskJudge",
+        Input::Receipt(..) | Input::DispatchFailed(..) => kind == "Dispatch",
+        Input::Waited(..) | Input::WaitFailed(..) => kind == "Wait",
+        Input::Verified(..) | Input::VerifyFailed(..) => kind == "Verify",
+        Input::Closed(..) => kind == "Close",
+        Input::SessionLost(_) | Input::Cancel | Input::Tick => false,
+    }
+}
+
+impl Witness {
+    /// A witness of a run that begins.
+    pub fn new(contract: Contract) -> Self {
+        Self {
+            reference: Reference::new(contract.clone()),
+            contract,
+            step: StepFacts::default(),
+            phase: PhaseName::Opening,
+            spent: Spent::default(),
+            wakes: None,
+            now: Timestamp::ZERO,
+            outstanding: None,
+            opened: 0,
+            closes: 0,
+            intents: Vec::new(),
+            in_flight: None,
+            observes: 0,
+            verifies: 0,
+            questions: 0,
+            recoveries: 0,
+            status: None,
+            reports: None,
+            off_output: None,
+            telemetry: String::new(),
+            unpermitted: 0,
+            stopped: false,
+            unknown_seen: false,
+            verifying: None,
+            asked: None,
+            choice: None,
+            acting: None,
+            after_action: false,
+            refused: Vec::new(),
+            without_effect: Vec::new(),
+            dead: Vec::new(),
+        }
+    }
+
+    fn budget_end(&self) -> Timestamp {
+        Timestamp::since_start(self.contract.budget)
+    }
+
+    fn is_running(&self) -> bool {
+        !matches!(self.phase, PhaseName::Closing | PhaseName::Closed)
+    }
+
+    /// An input is about to be handled.
+    pub fn before(&mut self, navigator: &Navigator, input: &Input, at: Timestamp) {
+        self.now = self.now.max(at);
+        let late = self.now >= self.budget_end();
+        let due = self.outstanding.is_some_and(|outstanding| {
+            Some(outstanding.id) == input.effect() && answers(input, outstanding.kind)
+        });
+        let timer = match (input, navigator.poll_timeout()) {
+            (Input::Tick, Some((when, timer))) if self.now >= when => Some(timer),
+            _ => None,
+        };
+        let foreign = input.effect().is_some() && !due;
+        // Time that has run out changes the run whatever the input.
+        let inert = (foreign || (*input == Input::Tick && timer.is_none()))
+            && !(late && self.is_running());
+        self.step = StepFacts {
+            due,
+            foreign: inert,
+            timer,
+            before: Some(self.phase),
+            spent_before: self.spent,
+            state_before: inert.then(|| navigator.fingerprint()),
+            ..StepFacts::default()
+        };
+        if due {
+            self.outstanding = None;
+        }
+        if late && self.is_running() {
+            self.reference.is_late();
+        }
+        let told_to_stop = late || matches!(input, Input::Cancel | Input::SessionLost(_));
+        if told_to_stop && self.is_running() {
+            if self.in_flight.is_some() && !(due && self.phase == PhaseName::Dispatching) {
+                self.reference.cut_off();
+            }
+            self.stopped = true;
+        }
+        if timer == Some(Timer::Wait) && !late {
+            self.reference.waited();
+            self.outstanding = None;
+        }
+        let receipt = matches!(input, Input::Receipt(..) | Input::DispatchFailed(..));
+        let in_time = !late || receipt;
+        let matters = match input {
+            Input::Cancel | Input::SessionLost(_) => self.is_running() && !late,
+            _ => due && in_time && (self.is_running()),
+        };
+        if let Input::Opened(..) = input
+            && due
+        {
+            self.opened += 1;
+        }
+        if matters {
+            self.hear(input);
+        }
+    }
+
+    fn hear(&mut self, input: &Input) {
+        if let (Input::Judged(_, decision), Some((_, questionnaire))) = (input, &self.asked) {
+            self.choice = reference::read(questionnaire, decision, &self.contract.gate);
+        }
+        let heard = Heard {
+            page: self.verifying.as_ref(),
+            judged: self.asked.as_ref().map(|(ask, _)| ask.snapshot()),
+            asked: self.asked.as_ref().map(|(_, questionnaire)| questionnaire),
+            choice: self.choice.as_ref(),
+            operation: self.acting.as_ref().map(|(_, _, _, (operation, ..))| *operation),
+        };
+        self.reference.heard(input, heard);
+        match input {
+            Input::Receipt(_, receipt) => self.remember(*receipt),
+            Input::Observed(_, page) => self.remember_page(page),
+            _ => {}
+        }
+    }
+
+    /// What may not be offered again.
+    fn remember(&mut self, receipt: Receipt) {
+        let Some((_, _, document, tried)) = &self.acting else {
+            return;
+        };
+        match receipt {
+            Receipt::Rejected(_) => self.refused.push((document.clone(), tried.clone())),
+            Receipt::Applied(effect) => {
+                self.after_action = true;
+                if matches!(
+                    effect,
+                    AppliedEffect::DestinationRefused | AppliedEffect::DestinationFailed
+                ) {
+                    self.dead.extend(tried.2.clone());
+                }
+            }
+            Receipt::Stale(_) | Receipt::Unknown(_) => {}
+        }
+    }
+
+    fn remember_page(&mut self, page: &Snapshot) {
+        if !std::mem::take(&mut self.after_action) {
+            return;
+        }
+        if let Some((version, offset, _, tried)) = &self.acting
+            && version == page.version()
+            && *offset == page.scroll.offset
+        {
+            self.without_effect.push((version.clone(), tried.clone()));
+        }
+    }
+
+    /// An effect left the navigator; `asked` is the question of an effect that asks the judge.
+    pub fn effect(&mut self, effect: &Effect, asked: Option<Questionnaire>) {
+        self.step.effects += 1;
+        self.outstanding = Some(Outstanding {
+            id: effect.id,
+            kind: effect.kind.name(),
+        });
+        match &effect.kind {
+            EffectKind::Open(_) | EffectKind::Wait { .. } => {}
+            EffectKind::Observe => self.observes += 1,
+            EffectKind::Verify(request) => {
+                self.verifies += 1;
+                self.verifying = Some(Arc::clone(&request.snapshot));
+            }
+            EffectKind::AskJudge(ask) => self.asks(ask, asked),
+            EffectKind::Dispatch(permit) => self.dispatches(permit),
+            EffectKind::Close { .. } => {
+                self.closes += 1;
+                self.stopped = true;
+            }
+        }
+    }
+
+    fn asks(&mut self, ask: &Arc<Ask>, asked: Option<Questionnaire>) {
+        self.questions += 1;
+        self.choice = None;
+        let decides_after_narrowing = self
+            .asked
+            .as_ref()
+            .is_some_and(|(earlier, _)| earlier.stage() == Stage::Narrow);
+        if ask.stage() == Stage::Narrow || !decides_after_narrowing {
+            self.reference.asked();
+        }
+        let limits = &self.contract.limits;
+        let seen = &self.reference;
+        self.step.asked_past_limit = seen.steps > limits.steps
+            || seen.stale > limits.stale
+            || seen.troubles > limits.recoveries
+            || seen.no_progress >= limits.no_progress
+            || seen.waits >= limits.waits;
+        self.step.bad_offer = self.bad_offer(ask);
+        if let Some(questionnaire) = asked {
+            self.asked = Some((Arc::clone(ask), questionnaire));
+        }
+    }
+
+    fn tried(operation: Operation, target: Option<&Candidate>) -> Tried {
+        (
+            operation,
+            target.map_or_else(String::new, |target| {
+                format!("{} under {}", target.label, target.context)
+            }),
+            target.and_then(|target| target.href.as_ref().map(|href| href.as_str().to_owned())),
+        )
+    }
+
+    fn bad_offer(&self, ask: &Ask) -> Option<&'static str> {
+        let page = ask.snapshot();
+        let actions = &self.contract.actions;
+        let again = |tried: &Tried| {
+            self.refused.contains(&(page.document.clone(), tried.clone()))
+                || self.without_effect.contains(&(page.version().clone(), tried.clone()))
+                || tried.2.as_ref().is_some_and(|href| self.dead.contains(href))
+        };
+        let nothing_tried =
+            self.refused.is_empty() && self.without_effect.is_empty() && self.dead.is_empty();
+        for candidate in ask.candidates() {
+            if !actions.offers(candidate.role, &candidate.label) {
+                return Some("a control that policy does not allow is offered");
+            }
+            let away = candidate.href.as_ref().map(|href| !self.contract.access.allows(href));
+            if away == Some(true) {
+                return Some("an address that is not allowed is offered");
+            }
+            if !nothing_tried && again(&Self::tried(Operation::Click, Some(candidate))) {
+                return Some("a target is offered again that was refused or did nothing");
+            }
+        }
+        for &operation in ask.operations() {
+            let possible = match operation {
+                Operation::ScrollDown => page.scroll.below > 0,
+                Operation::ScrollUp => page.scroll.offset > 0,
+                Operation::Back => self.intents.iter().any(|(sent, _)| *sent > 0),
+                Operation::Click | Operation::None => false,
+                Operation::Press(key) => actions.keys.contains(&key),
+                Operation::Reload | Operation::Wait | Operation::Done | Operation::Blocked => true,
+            };
+            if !possible {
+                return Some("an operation is offered that is not possible");
+            }
+            let claims = [Operation::Wait, Operation::Done, Operation::Blocked];
+            if !nothing_tried
+                && !claims.contains(&operation)
+                && again(&Self::tried(operation, None))
+            {
+                return Some("an operation is offered again that was refused or did nothing");
+            }
+        }
+        let always = [Operation::Wait, Operation::Done, Operation::Blocked];
+        if !always.iter().all(|claim| ask.operations().contains(claim)) {
+            return Some("WAIT, DONE or BLOCKED is not offered");
+        }
+        None
+    }
+
+    fn dispatches(&mut self, permit: &Permit) {
+        let intent = permit.intent();
+        let place = usize::try_from(intent.0).unwrap_or(usize::MAX).saturating_sub(1);
+        if self.intents.len() <= place && place < 1_000 {
+            self.intents.resize(place + 1, (0, 0));
+        }
+        let repeated = match self.intents.get_mut(place) {
+            Some((sent, _)) => {
+                *sent += 1;
+                *sent > 1
+            }
+            None => true,
+        };
+        let action = permit.action();
+        let (target, operation) = match action {
+            Action::Click { target } => (Some(target), Operation::Click),
+            Action::Scroll { .. } | Action::Back | Action::Reload | Action::Press { .. } => {
+                (None, action.operation())
+            }
+        };
+        let asked = self.asked.as_ref().map(|(ask, _)| ask);
+        let choice = self.choice.take();
+        let as_judged = match (&choice, asked) {
+            (Some(choice), Some(ask)) => {
+                let page = ask.snapshot();
+                choice.operation == operation
+                    && choice.target.as_ref() == target.map(|target| &target.id)
+                    && target.is_none_or(|target| page.candidate(&target.id) == Some(target))
+                    && permit.version() == page.version()
+                    && permit.document() == &page.document
+                    && permit.url() == page.url
+            }
+            _ => false,
+        };
+        self.step.dispatched = Some(Dispatched {
+            intent,
+            repeated,
+            as_judged,
+            strong: choice.is_some_and(|choice| choice.strong),
+            lawful: asked.is_some_and(|ask| self.is_lawful(ask, action)),
+            stopped: self.stopped || self.now >= self.budget_end(),
+            second: self.in_flight.is_some(),
+            after_unknown: self.unknown_seen,
+        });
+        self.in_flight = Some(intent);
+        if let Some(page) = asked.map(|ask| Arc::clone(ask.snapshot())) {
+            self.acting = Some((
+                page.version().clone(),
+                page.scroll.offset,
+                page.document.clone(),
+                Self::tried(operation, target),
+            ));
+        }
+    }
+
+    fn is_lawful(&self, ask: &Ask, action: &Action) -> bool {
+        let actions = &self.contract.actions;
+        match action {
+            Action::Click { target } => {
+                let offered: Vec<&CandidateId> =
+                    ask.candidates().map(|candidate| &candidate.id).collect();
+                offered.contains(&&target.id)
+                    && actions.offers(target.role, &target.label)
+                    && target
+                        .href
+                        .as_ref()
+                        .is_none_or(|href| self.contract.access.allows(href))
+            }
+            Action::Scroll { pages, .. } => {
+                ask.operations().contains(&action.operation()) && *pages == actions.scroll_pages
+            }
+            Action::Back | Action::Reload | Action::Press { .. } => {
+                ask.operations().contains(&action.operation())
+            }
+        }
+    }
+
+    /// A record left the navigator.
+    pub fn record(&mut self, record: &Record) {
+        self.step.events += u32::from(!matches!(record.event, Event::Ignored(..)));
+        match &record.event {
+            Event::Received(intent, receipt) => {
+                let place = usize::try_from(intent.0).unwrap_or(usize::MAX).saturating_sub(1);
+                if let Some((_, receipts)) = self.intents.get_mut(place) {
+                    *receipts += 1;
+                }
+                if self.in_flight == Some(*intent) {
+                    self.in_flight = None;
+                }
+                self.unknown_seen |= matches!(receipt, Receipt::Unknown(_));
+            }
+            Event::Recovered(
+                Recovery::RefusedClaim | Recovery::RejectedAction | Recovery::FailedTarget,
+            ) => self.recoveries += 1,
+            Event::Ending(status, _) => {
+                self.step.ended = Some((*status, self.reference.allows(*status)));
+                self.status = Some(*status);
+                self.stopped = true;
+            }
+            Event::Opened
+            | Event::Observed(_)
+            | Event::Verified(_)
+            | Event::VerifyFailed(_)
+            | Event::Asked(_)
+            | Event::Narrowed { .. }
+            | Event::Proposed(_)
+            | Event::JudgeFailed(_)
+            | Event::Intent(..)
+            | Event::Waited(_)
+            | Event::Ignored(..)
+            | Event::SessionFailed(_)
+            | Event::Closed(_) => {}
+        }
+    }
+
+    /// The step is over.
+    pub fn after(&mut self, navigator: &Navigator) {
+        self.phase = navigator.phase();
+        self.spent = *navigator.spent();
+        self.wakes = navigator.poll_timeout().map(|(at, _)| at);
+        if self.step.state_before.is_some() {
+            self.step.state_after = Some(navigator.fingerprint());
+        }
+        if self.phase == PhaseName::Closed {
+            self.outstanding = None;
+        }
+    }
+}
