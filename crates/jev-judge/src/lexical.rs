@@ -146,13 +146,13 @@ impl Goal {
 
 /// Inverse document frequency over the options of one question: a word that every label holds
 /// tells nothing.
-struct Weights {
+pub(crate) struct Weights {
     frequency: BTreeMap<String, usize>,
     documents: f64,
 }
 
 impl Weights {
-    fn of(documents: &[BTreeSet<String>]) -> Self {
+    pub(crate) fn of(documents: &[BTreeSet<String>]) -> Self {
         let mut frequency = BTreeMap::new();
         for stem in documents.iter().flatten() {
             *frequency.entry(stem.clone()).or_insert(0) += 1;
@@ -171,7 +171,7 @@ impl Weights {
     }
 
     /// Cosine of two stem sets under these weights.
-    fn cosine(&self, left: &BTreeSet<String>, right: &BTreeSet<String>) -> f64 {
+    pub(crate) fn cosine(&self, left: &BTreeSet<String>, right: &BTreeSet<String>) -> f64 {
         let square = |stem: &String| self.weight(stem).powi(2);
         let shared: f64 = left.intersection(right).map(square).sum();
         let norm = |stems: &BTreeSet<String>| stems.iter().map(square).sum::<f64>().sqrt();
@@ -181,7 +181,7 @@ impl Weights {
 }
 
 /// The words that tell an address from its neighbours: its last two path segments and its query.
-fn href_words(href: &CanonicalUrl) -> String {
+pub(crate) fn href_words(href: &CanonicalUrl) -> String {
     let url = href.url();
     let segments: Vec<&str> = url
         .path_segments()
@@ -197,7 +197,7 @@ fn href_words(href: &CanonicalUrl) -> String {
 
 /// How close each candidate is to the goal, history and self-links taken off; `None` for options
 /// that are no candidates.
-fn closeness(options: &[ChoiceOption], situation: &Situation) -> Vec<Option<f64>> {
+pub(crate) fn closeness(options: &[ChoiceOption], situation: &Situation) -> Vec<Option<f64>> {
     let goal = Goal::new(&situation.goal);
     let documents: Vec<BTreeSet<String>> = options
         .iter()
@@ -313,7 +313,7 @@ fn answered(situation: &Situation) -> bool {
 }
 
 /// The share of `wanted` that stands in `found`, 0 when nothing is wanted.
-fn coverage(wanted: &BTreeSet<String>, found: &BTreeSet<String>) -> f64 {
+pub(crate) fn coverage(wanted: &BTreeSet<String>, found: &BTreeSet<String>) -> f64 {
     if wanted.is_empty() {
         return 0.0;
     }

@@ -287,9 +287,12 @@ mod tests {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let weights = Weights::at(folder.path()).unwrap();
-        let fault = |result: Result<(), WeightsError>| match result.unwrap_err() {
-            WeightsError::Wrong { fault, .. } => fault,
-            other => panic!("{other}"),
+        let fault = |result: Result<(), WeightsError>| {
+            let error = result.unwrap_err();
+            let WeightsError::Wrong { fault, .. } = error else {
+                panic!("{error}");
+            };
+            fault
         };
         assert_eq!(fault(weights.check_hash()), FileFault::Hash);
         assert_eq!(fault(weights.shape().map(|_| ())), FileFault::Shape);
