@@ -2,15 +2,9 @@
 //! a judge and a verifier.
 #![forbid(unsafe_code)]
 
-pub mod config;
 pub mod driver;
-#[cfg(feature = "mcp")]
-pub mod mcp;
-pub mod permission;
-pub mod source;
-#[cfg(test)]
-mod testing;
-pub mod tool;
+pub mod pages;
+pub mod trajectory;
 
 pub use driver::{Observer, Ports, Unobserved, run};
 pub use tokio_util::sync::CancellationToken;

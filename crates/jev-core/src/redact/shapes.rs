@@ -18,7 +18,7 @@ static BEARER: LazyLock<Regex> =
 /// A word that announces a secret, and the value behind it.
 static ANNOUNCED: LazyLock<Regex> = LazyLock::new(|| {
     compile(
-        r#"(?i)((?:api|access|private|secret|client|account)[_\s-]?(?:key|secret)|secret|passw(?:or)?d|passwd|passcode|pwd|passphrase|token|auth|session[_-]?id|credentials?|kennwort|passwort)(["']?(?:\s*[:=]\s*|\s+is\s+)["']?)[^\s"'&;,<>]+"#,
+        r#"(?i)((?:api|access|private|secret|client|account)[_\s-]?(?:key|secret)|secret|passw(?:or)?d|passwd|passcode|pwd|passphrase|token|auth|session[_-]?id|credentials?|kennwort|passwort)(["']?(?:(?:\s|%20|\+)*(?:[:=]|%3a|%3d)(?:\s|%20|\+)*|(?:\s|%20|\+)+is(?:\s|%20|\+)+)["']?)[^\s"'&;,<>]+"#,
     )
 });
 static PRIVATE_KEY: LazyLock<Regex> = LazyLock::new(|| {
@@ -29,6 +29,15 @@ static WEB: LazyLock<Regex> = LazyLock::new(|| {
     compile(
         r#"(?i)\b(https?|wss?|ftps?)://(?:[^\s"'<>/?#@]*@)?([^\s"'<>/?#@]*)([^\s"'<>?#]*)(\?[^\s"'<>#]*)?(#[^\s"'<>]*)?"#,
     )
+});
+/// A folder of a machine inside the path of a web address.
+static PATH_IN_WEB: LazyLock<Regex> = LazyLock::new(|| {
+    compile(concat!(
+        r"(?i)(?:/|%2f)(?:",
+        r"(?:home|users|root|tmp|var|etc|opt|usr|srv|private|volumes|work)(?:(?:/|%2f)[^/]+){2,}/?",
+        r"|[a-z](?::|%3a)(?:/|%5c|%2f).*",
+        r")",
+    ))
 });
 /// An address that is no place on the web.
 static OTHER_SCHEME: LazyLock<Regex> = LazyLock::new(|| {
@@ -127,7 +136,8 @@ fn web(found: &Captures<'_>) -> String {
     } else {
         "#[fragment]"
     };
-    format!("{}://{}{}{query}{fragment}", group(1), group(2), group(3))
+    let path = PATH_IN_WEB.replace_all(group(3), "/[path]");
+    format!("{}://{}{path}{query}{fragment}", group(1), group(2))
 }
 
 /// Whether a long run looks drawn by chance: it has a digit and a letter, and at least one of its

@@ -41,6 +41,10 @@ fn every_class_is_taken_out() {
             "http://h/9f86d081884c7d659a2feaa0c55ad015/x",
             "http://h/[token]/x",
         ),
+        ("http://h/x/home/ada/x.txt", "http://h/x/[path]"),
+        ("http://h/%2Fhome%2Fada%2Fx.txt", "http://h//[path]"),
+        ("http://h/C:/Users/ada", "http://h/[path]"),
+        ("http://h/password:%20hunter2", "http://h/password:%20[key]"),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----",
             "[key]",
@@ -56,6 +60,7 @@ fn ordinary_text_stays() {
     for text in [
         "The warranty covers defects for 24 months from the date of purchase.",
         "and/or, 24/7, km/h, 3.5\u{a0}%",
+        "http://h/en/home/products.html",
         "http://127.0.0.1:8080/docs/a-long-article-slug-about-2024-something.html",
         "getElementsByTagNameAndSomethingElse",
         "internationalization-and-localization",

@@ -1,0 +1,350 @@
+//! Trajectories: every run written down while it happens, one redacted JSON line an event, so that
+//! a person can look at it later. Each has a folder of its own.
+
+mod convert;
+mod event;
+mod file;
+mod inputs;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use jev_core::contract::Contract;
+use jev_core::ids::RunId;
+use jev_core::input::Input;
+use jev_core::ports::JudgeIdentity;
+use jev_core::record::{Event, Record};
+use jev_core::redact::{Hidden, Redactor};
+use jev_core::report::Report;
+use jev_core::status::Status;
+use jev_core::time::Timestamp;
+
+use crate::driver::Observer;
+use convert::Converter;
+use file::{Appended, LineFile, private_folder};
+use inputs::InputLog;
+
+pub use event::{
+    Actor, Body, CandidateLine, End, EvidenceLine, FORMAT, GateLine, Intent, Judge, Name, Note,
+    Observe, OptionLine, Page, Plan, Proposed, Receipt, Recover, StatusName, Text, TraceEvent,
+    Verify,
+};
+pub use inputs::{INPUTS_FILE, InputsError, RecordedRun};
+pub use read::{ReadError, Reading, Summary, list, read, summary};
+
+/// The name of the file with the events, in a trajectory's folder.
+pub const EVENTS_FILE: &str = "trajectory.jsonl";
+/// The size cap when nothing is said.
+pub const MAX_BYTES: u64 = 16 << 20;
+/// The smallest and the largest cap.
+pub const MAX_BYTES_RANGE: (u64, u64) = (64 << 10, 1 << 30);
+/// What is kept free for the last line. The longest has one cause of 1,000 characters, at most 4
+/// bytes each.
+const RESERVE: u64 = 8 << 10;
+
+/// Whether the raw inputs are kept too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepInputs {
+    /// No.
+    #[default]
+    No,
+    /// Yes, in [`INPUTS_FILE`]: everything every page said, unredacted. Needed for replay.
+    Raw,
+}
+
+/// Where trajectories go.
+#[derive(Clone, Debug)]
+pub struct TraceOptions {
+    /// The folder that gets one folder a trajectory.
+    pub folder: PathBuf,
+    /// Whether the raw inputs are kept too.
+    pub inputs: KeepInputs,
+    /// The size cap of each file, in bytes; see [`MAX_BYTES_RANGE`].
+    pub max_bytes: u64,
+}
+
+impl TraceOptions {
+    /// Redacted events only, capped at [`MAX_BYTES`].
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            inputs: KeepInputs::No,
+            max_bytes: MAX_BYTES,
+        }
+    }
+}
+
+/// Why a trajectory can't be begun.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The folder or a file in it can't be made.
+    #[error("trace: {path}: {source}")]
+    Folder {
+        /// Which.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The cap.
+    #[error("trace: a cap of {value} bytes is outside {}..={}", MAX_BYTES_RANGE.0, MAX_BYTES_RANGE.1)]
+    Cap {
+        /// The value given.
+        value: u64,
+    },
+}
+
+/// A trajectory being written. It is an [`Observer`] of the runs it is given to; call
+/// [`Trajectory::begin_run`] before a run and [`Trajectory::end_run`] after the last one. Dropped
+/// without, it says that it was interrupted.
+///
+/// Each event is one line that is with the operating system before the next input is handled: a
+/// process that dies leaves a valid file up to its last event. A write that fails is kept as
+/// [`Trajectory::failure`] and ends the writing, never the run.
+#[derive(Debug)]
+pub struct Trajectory {
+    id: String,
+    folder: PathBuf,
+    file: LineFile,
+    inputs: Option<InputLog>,
+    converter: Converter,
+    began: Instant,
+    /// When the present run began, on the trajectory's clock.
+    run_began: Duration,
+    run: Option<RunId>,
+    seq: u64,
+    ending: Option<Status>,
+    state: Writing,
+    failure: Option<io::ErrorKind>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writing {
+    Open,
+    /// The cap was reached; only the end is still written.
+    Full,
+    Ended,
+}
+
+/// Makes ids of one process differ.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Trajectory {
+    /// Makes the folder and its files. The redactor should know every credential of the host.
+    ///
+    /// # Errors
+    /// [`TraceError`].
+    pub fn create(options: &TraceOptions, redactor: Redactor) -> Result<Self, TraceError> {
+        let (min, max) = MAX_BYTES_RANGE;
+        if !(min..=max).contains(&options.max_bytes) {
+            return Err(TraceError::Cap {
+                value: options.max_bytes,
+            });
+        }
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let id = format!(
+            "{}-{}-{}",
+            now.replace(['-', ':'], ""),
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let folder = options.folder.join(&id);
+        let failed = |path: &Path, source| TraceError::Folder {
+            path: path.display().to_string(),
+            source,
+        };
+        private_folder(&folder).map_err(|source| failed(&folder, source))?;
+        let events = folder.join(EVENTS_FILE);
+        let file = LineFile::create(&events, options.max_bytes)
+            .map_err(|source| failed(&events, source))?;
+        let inputs = match options.inputs {
+            KeepInputs::No => None,
+            KeepInputs::Raw => Some(
+                InputLog::create(&folder, options.max_bytes)
+                    .map_err(|source| failed(&folder.join(INPUTS_FILE), source))?,
+            ),
+        };
+        Ok(Self {
+            id,
+            folder,
+            file,
+            inputs,
+            converter: Converter {
+                redactor,
+                ..Converter::default()
+            },
+            began: Instant::now(),
+            run_began: Duration::ZERO,
+            run: None,
+            seq: 0,
+            ending: None,
+            state: Writing::Open,
+            failure: None,
+        })
+    }
+
+    /// Its name: the name of its folder.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What went wrong with writing, when something did. Nothing was written after that.
+    #[must_use]
+    pub fn failure(&self) -> Option<io::ErrorKind> {
+        self.failure
+    }
+
+    /// Hides a text from now on; see [`Redactor::hide`]. Typed text ends the keeping of raw
+    /// inputs, for a page may echo it.
+    pub fn hide(&mut self, secret: &str, what: Hidden) {
+        if what == Hidden::Typed {
+            self.inputs = None;
+        }
+        self.converter.redactor.hide(secret, what);
+    }
+
+    /// A run begins under this contract. `objectives` are the steps of the task it belongs to.
+    pub fn begin_run(
+        &mut self,
+        run: RunId,
+        contract: &Contract,
+        judge: &JudgeIdentity,
+        objectives: &[&str],
+    ) {
+        self.run = Some(run);
+        self.run_began = self.began.elapsed();
+        self.ending = None;
+        let started = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        let plan = self.converter.plan(contract, judge, objectives, started);
+        self.write(self.run_began, Body::Plan(plan));
+        if let Some(inputs) = &mut self.inputs {
+            let written = inputs.run(run, contract);
+            self.keep_inputs(written);
+        }
+    }
+
+    /// The run is over, and so is the trajectory.
+    pub fn end_run(&mut self, report: &Report) {
+        let end = self.converter.end(report);
+        self.end(end);
+    }
+
+    /// A line about something that is not a record of a run.
+    pub(crate) fn note(&mut self, body: impl FnOnce(&mut Converter) -> Body) {
+        let body = body(&mut self.converter);
+        self.write(self.began.elapsed(), body);
+    }
+
+    /// The last line.
+    pub(crate) fn end(&mut self, end: End) {
+        if self.state == Writing::Ended {
+            return;
+        }
+        let was = self.state;
+        self.state = Writing::Open;
+        self.append(self.began.elapsed(), Body::End(Box::new(end)), 0);
+        if was != Writing::Ended && self.failure.is_none() {
+            let synced = self.file.sync();
+            self.failed(synced);
+        }
+        self.state = Writing::Ended;
+    }
+
+    fn write(&mut self, at: Duration, body: Body) {
+        self.append(at, body, RESERVE);
+    }
+
+    fn append(&mut self, at: Duration, body: Body, reserve: u64) {
+        if self.state != Writing::Open || self.failure.is_some() {
+            return;
+        }
+        let event = TraceEvent {
+            seq: self.seq,
+            at_us: u64::try_from(at.as_micros()).unwrap_or(u64::MAX),
+            run: self.run.map(|run| run.0),
+            body,
+        };
+        let appended = serde_json::to_vec(&event)
+            .map_err(io::Error::from)
+            .and_then(|line| self.file.append(&line, reserve));
+        match appended {
+            Ok(Appended::Yes) => self.seq += 1,
+            Ok(Appended::Full) => {
+                // Half of the reserve is for this line, half for the end.
+                if reserve == RESERVE {
+                    self.append(at, Body::Note(Note::Full), RESERVE / 2);
+                }
+                self.state = Writing::Full;
+            }
+            Err(error) => self.failed(Err(error)),
+        }
+    }
+
+    fn keep_inputs(&mut self, written: io::Result<Appended>) {
+        match written {
+            Ok(Appended::Yes) => {}
+            Ok(Appended::Full) => self.inputs = None,
+            Err(error) => self.failed(Err(error)),
+        }
+    }
+
+    fn failed(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error.kind());
+            self.inputs = None;
+        }
+    }
+}
+
+impl Observer for Trajectory {
+    fn input(&mut self, input: &Input, at: Timestamp) {
+        if let Some(inputs) = &mut self.inputs {
+            let written = inputs.input(input, at);
+            self.keep_inputs(written);
+        }
+    }
+
+    fn record(&mut self, record: &Record) {
+        if let Event::Ending(status, _) = &record.event {
+            self.ending = Some(*status);
+        }
+        let body = self.converter.body(record);
+        self.write(self.run_began + record.at.elapsed(), body);
+    }
+}
+
+impl Drop for Trajectory {
+    fn drop(&mut self) {
+        if self.state == Writing::Ended {
+            return;
+        }
+        self.end(End {
+            result: Name::word("INTERRUPTED"),
+            status: self.ending.map(StatusName::from),
+            handoff: None,
+            cause: None,
+            steps: 0,
+            recoveries: 0,
+            judge_calls: 0,
+            permits: 0,
+            input_tokens: 0,
+            output_tokens: 0,
+            timings_ms: [0; 6],
+            elapsed_ms: convert::ms(self.began.elapsed()),
+        });
+    }
+}
