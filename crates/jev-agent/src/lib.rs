@@ -2,8 +2,16 @@
 //! a judge and a verifier.
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod driver;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod pages;
+pub mod permission;
+pub mod source;
+#[cfg(test)]
+mod testing;
+pub mod tool;
 pub mod trajectory;
 
 pub use driver::{Observer, Ports, Unobserved, run};

@@ -139,14 +139,17 @@ pub fn read(folder: &Path) -> Result<Reading, ReadError> {
 /// [`ReadError`].
 pub fn summary(folder: &Path) -> Result<Summary, ReadError> {
     let path = events_file(folder);
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => ReadError::Missing {
-            path: folder.display().to_string(),
-        },
-        _ => ReadError::File {
-            path: path.display().to_string(),
-            source,
-        },
+    let failed = |source: io::Error| {
+        if source.kind() == io::ErrorKind::NotFound {
+            ReadError::Missing {
+                path: folder.display().to_string(),
+            }
+        } else {
+            ReadError::File {
+                path: path.display().to_string(),
+                source,
+            }
+        }
     };
     let mut file = File::open(&path).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
