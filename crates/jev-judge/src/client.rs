@@ -4,6 +4,7 @@
 use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
+use reqwest::Method;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout};
 
@@ -139,13 +140,44 @@ impl Client {
         })
     }
 
-    /// Sends a body until a verdict is final, retries are used up or the deadline comes.
+    /// Posts a body to the endpoint; see [`Client::send`].
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub(crate) async fn post(
+        &self,
+        body: Vec<u8>,
+        deadline: Duration,
+        judge: impl Fn(u16, &[u8]) -> Verdict,
+    ) -> Result<Reply, JudgeError> {
+        let to = self.endpoint.clone();
+        self.send(Method::POST, &to, body, deadline, judge).await
+    }
+
+    /// Gets what stands beside the endpoint under another name; see [`Client::send`].
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub(crate) async fn get_sibling(
+        &self,
+        name: &str,
+        deadline: Duration,
+        judge: impl Fn(u16, &[u8]) -> Verdict,
+    ) -> Result<Reply, JudgeError> {
+        let to = self.endpoint.sibling(name);
+        self.send(Method::GET, &to, Vec::new(), deadline, judge)
+            .await
+    }
+
+    /// Sends a request until a verdict is final, retries are used up or the deadline comes.
     ///
     /// # Errors
     /// The last try's error; [`JudgeError::Timeout`] at the deadline; [`JudgeError::KeyLeak`] and
     /// [`JudgeError::Config`] before anything is sent.
-    pub(crate) async fn post(
+    async fn send(
         &self,
+        method: Method,
+        to: &Endpoint,
         body: Vec<u8>,
         deadline: Duration,
         judge: impl Fn(u16, &[u8]) -> Verdict,
@@ -161,7 +193,8 @@ impl Client {
                 return Err(JudgeError::KeyLeak);
             }
             let bound = left.min(self.bounds.attempt);
-            let tried = timeout(bound, self.once(body.clone(), key, &judge)).await;
+            let request = self.http.request(method.clone(), to.url().clone());
+            let tried = timeout(bound, self.once(request.body(body.clone()), key, &judge)).await;
             let failed = match tried {
                 Ok(Ok((body, request_id))) => {
                     tracing::debug!(attempt, bytes = body.len(), "judge answered");
@@ -193,12 +226,12 @@ impl Client {
 
     async fn once(
         &self,
-        body: Vec<u8>,
+        request: reqwest::RequestBuilder,
         key: Option<Secret>,
         judge: &impl Fn(u16, &[u8]) -> Verdict,
     ) -> Result<(Vec<u8>, Option<String>), Failed> {
         let mut headers = self.headers.clone();
-        if let Some(key) = key {
+        if let Some(key) = &key {
             let mut bearer =
                 HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| Failed {
                     error: JudgeError::Config {
@@ -209,16 +242,14 @@ impl Client {
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
         }
-        let response = self
-            .http
-            .post(self.endpoint.url().clone())
+        let response = request
             .headers(headers)
-            .body(body)
             .send()
             .await
             .map_err(|error| transport(&error))?;
         let status = response.status().as_u16();
-        let request_id = request_id(response.headers());
+        let leaked = |bytes: &[u8]| key.as_ref().is_some_and(|key| key.leaks_into(bytes));
+        let request_id = request_id(response.headers()).filter(|id| !leaked(id.as_bytes()));
         let wish = retry_after(response.headers(), SystemTime::now());
         if (300..400).contains(&status) {
             return Err(Failed {
@@ -233,6 +264,14 @@ impl Client {
             Err(failed) => return Err(failed),
         };
         match judge(status, &body) {
+            // What the server says is kept in reports and recordings: an echoed key must not be.
+            Verdict::Answer if leaked(&body) => Err(Failed {
+                error: JudgeError::Protocol {
+                    question: None,
+                    fault: AnswerFault::Shape,
+                },
+                again: Again::No,
+            }),
             Verdict::Answer => Ok((body, request_id)),
             Verdict::Final(error) => Err(Failed {
                 error,
@@ -272,6 +311,18 @@ async fn read(mut response: reqwest::Response, status: u16) -> Result<Vec<u8>, F
     Ok(body)
 }
 
+/// rustls reports a failed handshake as invalid data that carries its own error; hyper may wrap
+/// that once more.
+fn is_handshake(error: &std::io::Error) -> bool {
+    let Some(inner) = error.get_ref() else {
+        return false;
+    };
+    error.kind() == std::io::ErrorKind::InvalidData
+        || inner
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(is_handshake)
+}
+
 /// Sorts a failure of the transport by type, never by its text.
 fn transport(error: &reqwest::Error) -> Failed {
     let mut dns = false;
@@ -279,10 +330,9 @@ fn transport(error: &reqwest::Error) -> Failed {
     let mut source = error.source();
     while let Some(cause) = source {
         dns |= cause.is::<NameNotFound>();
-        // rustls reports a failed handshake as invalid data that carries its own error.
-        tls |= cause.downcast_ref::<std::io::Error>().is_some_and(|io| {
-            io.kind() == std::io::ErrorKind::InvalidData && io.get_ref().is_some()
-        });
+        tls |= cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(is_handshake);
         source = cause.source();
     }
     let error = if error.is_timeout() {

@@ -56,12 +56,17 @@ impl fmt::Display for Secret {
     }
 }
 
-/// Where a key comes from. It is read at the moment of each request, never kept.
+/// Where a key comes from. Read at the moment of each request, and not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Credential {
     /// No key is sent.
     #[default]
     None,
+    /// A key that the host holds itself.
+    Given {
+        /// The key.
+        secret: Secret,
+    },
     /// An environment variable; no key is sent when it is not set.
     OptionalEnvironment {
         /// Its name.
@@ -90,6 +95,7 @@ impl Credential {
     pub fn read(&self) -> Result<Option<Secret>, JudgeError> {
         match self {
             Self::None => Ok(None),
+            Self::Given { secret } => Ok(Some(secret.clone())),
             Self::OptionalEnvironment { variable } => match std::env::var(variable) {
                 Ok(value) => key(&value, variable).map(Some),
                 Err(std::env::VarError::NotPresent) => Ok(None),

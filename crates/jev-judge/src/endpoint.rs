@@ -60,6 +60,17 @@ impl Endpoint {
         Self(url)
     }
 
+    /// The address whose last path segment is another one.
+    #[must_use]
+    pub(crate) fn sibling(&self, name: &str) -> Self {
+        let mut url = self.0.clone();
+        let path = url.path();
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let path = format!("{folder}/{name}");
+        url.set_path(&path);
+        Self(url)
+    }
+
     /// The parsed address.
     #[must_use]
     pub fn url(&self) -> &Url {
@@ -171,6 +182,8 @@ mod tests {
         ] {
             let endpoint = Endpoint::parse(text).unwrap().with_tail("systemone");
             assert_eq!(endpoint.to_string(), expected, "{text}");
+            let models = expected.replace("/systemone", "/models");
+            assert_eq!(endpoint.sibling("models").to_string(), models);
         }
     }
 }

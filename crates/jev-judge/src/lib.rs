@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod credential;
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -10,6 +12,7 @@ mod json;
 pub mod lexical;
 pub mod model;
 pub mod permute;
+pub mod probe;
 pub mod provider;
 pub mod recorded;
 pub mod retry;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use jev_core::error::JudgeError;
+use jev_core::error::{AnswerFault, JudgeError};
 use jev_core::ports::{Judge, JudgeIdentity, JudgeKind};
 use jev_core::question::{Decision, Questionnaire};
 
@@ -19,6 +19,7 @@ use crate::client::{Bounds, Client, Verdict, plain_id};
 use crate::credential::Credential;
 use crate::endpoint::Endpoint;
 use crate::json;
+use crate::model::is_model_name;
 
 /// Everything about one provider that does no I/O.
 pub trait Provider: fmt::Debug + Send + Sync {
@@ -65,6 +66,32 @@ impl<P: Provider> HttpJudge<P> {
     ) -> Result<Self, JudgeError> {
         let client = Client::new(endpoint, credential, headers, bounds)?;
         Ok(Self { provider, client })
+    }
+
+    /// The models that the server lists; not every server lists all it serves.
+    ///
+    /// # Errors
+    /// As for a decision; [`JudgeError::Protocol`] for a list of another shape.
+    pub async fn models(&self, deadline: Duration) -> Result<Vec<String>, JudgeError> {
+        let reply = self
+            .client
+            .get_sibling("models", deadline, |status, _| judge_status(status))
+            .await?;
+        let shape = |fault| JudgeError::Protocol {
+            question: None,
+            fault,
+        };
+        let list = json::parse(&reply.body).map_err(shape)?;
+        list.get("models")
+            .and_then(serde_json::Value::as_array)
+            .and_then(|models| {
+                models
+                    .iter()
+                    .map(|model| model.get("name")?.as_str())
+                    .map(|name| name.filter(|name| is_model_name(name)).map(str::to_owned))
+                    .collect()
+            })
+            .ok_or_else(|| shape(AnswerFault::Shape))
     }
 }
 
@@ -116,7 +143,7 @@ pub(crate) fn judge_status(status: u16) -> Verdict {
         // Any other 2xx, or a 1xx that is no switch of protocols we asked for: not an answer.
         _ => Verdict::Final(JudgeError::Protocol {
             question: None,
-            fault: jev_core::error::AnswerFault::Shape,
+            fault: AnswerFault::Shape,
         }),
     }
 }
