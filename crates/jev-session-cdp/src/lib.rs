@@ -2,13 +2,25 @@
 #![forbid(unsafe_code)]
 
 pub mod connection;
+mod dispatch;
 pub mod error;
+pub mod factory;
 pub mod find;
 pub mod flags;
+mod keys;
 pub mod launch;
+mod navigate;
 pub mod network;
+mod page;
 mod process;
 mod profile;
+mod reader;
+pub mod session;
+mod settle;
+mod snapshot;
 mod surrogates;
 pub mod tab;
 mod transport;
+pub mod world;
+
+pub use factory::{CdpSessionFactory, Keep, SessionOptions};

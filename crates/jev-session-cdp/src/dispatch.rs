@@ -1,0 +1,354 @@
+//! Carrying out one permit, and finding out what came of it.
+
+use std::time::Duration;
+
+use jev_core::action::{Action, ScrollDirection};
+use jev_core::error::{DispatchError, Sent, SessionError, Stage};
+use jev_core::permit::Permit;
+use jev_core::policy::Permission;
+use jev_core::ports::OpenRequest;
+use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause};
+use jev_core::snapshot::{Candidate, Role};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::CdpError;
+use crate::keys;
+use crate::navigate::{Expected, Mark, follow};
+use crate::reader::{HUNG, Lost, Reader};
+use crate::snapshot::allow_list;
+use crate::world::Method;
+
+/// How long an action may stay without any effect before it counts as one without.
+const PATIENCE: Duration = Duration::from_millis(150);
+/// The same while something that the action may have asked for is being fetched.
+const FETCHING: Duration = Duration::from_millis(1500);
+
+/// What the world says of an action.
+#[derive(Debug, Deserialize)]
+struct Acted {
+    stale: Option<StaleCause>,
+    rejected: Option<RejectCause>,
+    /// What lies over the target.
+    #[serde(default)]
+    by: String,
+    done: Option<Done>,
+    #[serde(default)]
+    url: String,
+    /// The navigation is the tab's own, not a frame's.
+    #[serde(default)]
+    own: bool,
+    #[serde(default)]
+    moved: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Done {
+    Navigating,
+    SameDocument,
+    Vetoed,
+    Changed,
+    Nothing,
+    Armed,
+}
+
+/// Why a dispatch ended without a receipt of the usual way.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Receipt(Receipt),
+    Error(DispatchError),
+}
+
+impl From<Receipt> for Stop {
+    fn from(receipt: Receipt) -> Self {
+        Self::Receipt(receipt)
+    }
+}
+
+impl Stop {
+    /// A call into the world of the document that was judged came to nothing.
+    fn of_world(lost: &Lost) -> Self {
+        match lost {
+            Lost::Before => Self::Receipt(Receipt::Stale(StaleCause::Document)),
+            Lost::During | Lost::Edge(_) => Self::Error(DispatchError {
+                sent: lost.sent(),
+                error: lost.at(Stage::Dispatch),
+            }),
+        }
+    }
+
+    pub(crate) fn of_edge(error: &CdpError) -> Self {
+        Self::Error(DispatchError {
+            sent: error.sent(),
+            error: error.at(Stage::Dispatch),
+        })
+    }
+}
+
+/// One dispatch.
+pub(crate) struct Dispatch<'a> {
+    pub(crate) reader: &'a Reader,
+    pub(crate) request: &'a OpenRequest,
+    /// The loader of the document that was judged.
+    pub(crate) loader: &'a str,
+    pub(crate) end: Instant,
+}
+
+impl Dispatch<'_> {
+    /// Carries a permit out.
+    pub(crate) async fn run(&self, permit: Permit) -> Result<Receipt, DispatchError> {
+        let ground = json!({
+            "epoch": permit.document().as_str(),
+            "url": permit.url(),
+            "allow": allow_list(&self.request.access),
+            "patience": millis(PATIENCE),
+        });
+        let done = match permit.into_action() {
+            Action::Click { target } => self.click(ground, &target).await,
+            Action::Scroll { direction, pages } => self.scroll(ground, direction, pages).await,
+            Action::Back => self.back().await,
+            Action::Reload => self.reload().await,
+            Action::Press { key } => {
+                if self.request.actions.keys.contains(&key) {
+                    self.press(ground, keys::stroke(key)).await
+                } else {
+                    Ok(Receipt::Rejected(RejectCause::Unsupported))
+                }
+            }
+        };
+        match done {
+            Ok(receipt) | Err(Stop::Receipt(receipt)) => Ok(receipt),
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    /// Asks the world of the judged document.
+    async fn enter(&self, method: Method, options: &Value) -> Result<Acted, Stop> {
+        let bound = self.left().min(PATIENCE + HUNG);
+        let text = self
+            .reader
+            .enter(self.loader, method, options, bound)
+            .await
+            .map_err(|lost| Stop::of_world(&lost))?;
+        let acted: Acted = serde_json::from_str(&text).map_err(|_| {
+            Stop::Error(DispatchError {
+                sent: Sent::Maybe,
+                error: SessionError::Protocol {
+                    stage: Stage::Dispatch,
+                },
+            })
+        })?;
+        if let Some(cause) = acted.stale {
+            return Err(Receipt::Stale(cause).into());
+        }
+        if let Some(cause) = acted.rejected {
+            tracing::debug!(?cause, by = %acted.by, "the world refused an action");
+            return Err(Receipt::Rejected(cause).into());
+        }
+        Ok(acted)
+    }
+
+    async fn click(&self, mut ground: Value, target: &Candidate) -> Result<Receipt, Stop> {
+        let allowed = match (target.role, &target.href) {
+            (Role::Link, Some(href)) => self.request.access.allows(href),
+            (Role::Link, None) => false,
+            (Role::Button | Role::Tab | Role::Switch | Role::MenuItem, _) => true,
+        };
+        if !allowed {
+            return Ok(Receipt::Rejected(RejectCause::OffList));
+        }
+        if !self.request.actions.offers(target.role, &target.label) {
+            return Ok(Receipt::Rejected(RejectCause::Unsupported));
+        }
+        if let Some(ground) = ground.as_object_mut() {
+            ground.insert("id".into(), json!(target.id.as_str()));
+            ground.insert("guard".into(), json!(target.guard));
+        }
+        let mark = Mark::here(self.reader);
+        let acted = self.enter(Method::Click, &ground).await?;
+        self.outcome(acted, mark).await
+    }
+
+    async fn outcome(&self, acted: Acted, mut mark: Mark) -> Result<Receipt, Stop> {
+        let effect = match acted.done {
+            Some(Done::Navigating) => {
+                let expected = Expected {
+                    url: Some(acted.url),
+                    own: acted.own,
+                };
+                return follow(self.reader, self.request, &mut mark, &expected, self.end).await;
+            }
+            Some(Done::SameDocument) => AppliedEffect::SameDocument,
+            Some(Done::Vetoed) => return Ok(Receipt::Rejected(RejectCause::Diverted)),
+            Some(Done::Changed) => AppliedEffect::Changed,
+            Some(Done::Nothing) => return self.slow_outcome(mark).await,
+            Some(Done::Armed) | None => {
+                return Err(Stop::Error(DispatchError {
+                    sent: Sent::Maybe,
+                    error: SessionError::Protocol {
+                        stage: Stage::Dispatch,
+                    },
+                }));
+            }
+        };
+        Ok(Receipt::Applied(effect))
+    }
+
+    /// Nothing was seen at once. Something may have been sent for all the same, and then what
+    /// comes of it is this action's doing.
+    async fn slow_outcome(&self, mut mark: Mark) -> Result<Receipt, Stop> {
+        let mut page = self.reader.page();
+        let mut in_flight = self.reader.tab().in_flight();
+        let bound = self.end.min(Instant::now() + FETCHING);
+        let begun = |page: &crate::page::Page, mark: &Mark| {
+            page.starts > mark.starts || page.moves > mark.moves || page.commits > mark.commits
+        };
+        if *in_flight.borrow() > 0 {
+            let settled = async {
+                tokio::select! {
+                    _ = page.wait_for(|page| begun(page, &mark)) => {}
+                    _ = in_flight.wait_for(|count| *count == 0) => {}
+                }
+            };
+            let _ = timeout_at(bound, settled).await;
+        }
+        let now = self.reader.page().borrow().clone();
+        if now.starts > mark.starts {
+            let expected = Expected {
+                url: None,
+                own: true,
+            };
+            return follow(self.reader, self.request, &mut mark, &expected, self.end).await;
+        }
+        let effect = if now.moves > mark.moves {
+            AppliedEffect::SameDocument
+        } else if now.downloads > mark.downloads {
+            AppliedEffect::DestinationRefused
+        } else if now.dialogs > mark.dialogs {
+            AppliedEffect::Changed
+        } else {
+            AppliedEffect::NoEffect
+        };
+        Ok(Receipt::Applied(effect))
+    }
+
+    async fn scroll(
+        &self,
+        mut ground: Value,
+        direction: ScrollDirection,
+        pages: u8,
+    ) -> Result<Receipt, Stop> {
+        if self.request.actions.scroll == Permission::Denied || !(1..=5).contains(&pages) {
+            return Ok(Receipt::Rejected(RejectCause::Unsupported));
+        }
+        if let Some(ground) = ground.as_object_mut() {
+            ground.insert("down".into(), json!(direction == ScrollDirection::Down));
+            ground.insert("pages".into(), json!(pages));
+        }
+        let acted = self.enter(Method::Scroll, &ground).await?;
+        Ok(Receipt::Applied(if acted.moved {
+            AppliedEffect::Scrolled
+        } else {
+            AppliedEffect::NoEffect
+        }))
+    }
+
+    async fn press(&self, ground: Value, strokes: [Value; 2]) -> Result<Receipt, Stop> {
+        let mark = Mark::here(self.reader);
+        self.enter(Method::Arm, &ground).await?;
+        for stroke in strokes {
+            self.reader
+                .ask("Input.dispatchKeyEvent", stroke, self.left().min(HUNG))
+                .await
+                .map_err(|error| Stop::of_edge(&error))?;
+        }
+        let acted = match self.enter(Method::Disarm, &ground).await {
+            Ok(acted) => acted,
+            // The key led to another document before anybody could ask.
+            Err(Stop::Receipt(Receipt::Stale(_))) => return self.slow_outcome(mark).await,
+            Err(stop) => return Err(stop),
+        };
+        self.outcome(acted, mark).await
+    }
+
+    async fn back(&self) -> Result<Receipt, Stop> {
+        if self.request.actions.back == Permission::Denied {
+            return Ok(Receipt::Rejected(RejectCause::Unsupported));
+        }
+        let history = self
+            .reader
+            .ask(
+                "Page.getNavigationHistory",
+                json!({}),
+                self.left().min(HUNG),
+            )
+            .await
+            .map_err(|error| Stop::of_edge(&error))?;
+        let current = history.get("currentIndex").and_then(Value::as_u64);
+        let before = current
+            .and_then(|current| current.checked_sub(1))
+            .and_then(|index| usize::try_from(index).ok())
+            .and_then(|index| history.get("entries")?.get(index));
+        let Some(before) = before else {
+            return Ok(Receipt::Rejected(RejectCause::Unsupported));
+        };
+        let url = before
+            .get("url")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if !self.request.access.allows_text(url) {
+            return Ok(Receipt::Rejected(RejectCause::OffList));
+        }
+        let entry = before.get("id").cloned().unwrap_or(Value::Null);
+        if self.reader.loader() != self.loader {
+            return Ok(Receipt::Stale(StaleCause::Document));
+        }
+        let mut mark = Mark::here(self.reader);
+        self.reader
+            .ask(
+                "Page.navigateToHistoryEntry",
+                json!({"entryId": entry}),
+                self.left(),
+            )
+            .await
+            .map_err(|error| Stop::of_edge(&error))?;
+        let expected = Expected {
+            url: None,
+            own: true,
+        };
+        follow(self.reader, self.request, &mut mark, &expected, self.end).await
+    }
+
+    async fn reload(&self) -> Result<Receipt, Stop> {
+        if self.request.actions.reload == Permission::Denied {
+            return Ok(Receipt::Rejected(RejectCause::Unsupported));
+        }
+        let mut mark = Mark::here(self.reader);
+        let asked = self
+            .reader
+            .ask("Page.reload", json!({"loaderId": self.loader}), self.left())
+            .await;
+        match asked {
+            Ok(_) => {
+                let expected = Expected {
+                    url: None,
+                    own: true,
+                };
+                follow(self.reader, self.request, &mut mark, &expected, self.end).await
+            }
+            // It refuses when another document stands there.
+            Err(CdpError::Refused { .. }) => Ok(Receipt::Stale(StaleCause::Document)),
+            Err(error) => Err(Stop::of_edge(&error)),
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,193 @@
+//! Following one navigation from its beginning to the document it brings, or to what came instead.
+
+use std::time::Duration;
+
+use jev_core::error::{DispatchError, Sent, SessionError, Stage};
+use jev_core::ports::OpenRequest;
+use jev_core::receipt::{AppliedEffect, Receipt};
+use tokio::time::{Instant, timeout_at};
+
+use crate::dispatch::Stop;
+use crate::network::documents::{DocumentFate, DocumentStream};
+use crate::page::Page;
+use crate::reader::Reader;
+
+/// How long a navigation that the page announced may take to begin.
+const BEGIN: Duration = Duration::from_millis(1000);
+
+/// Where things stood before an action.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    pub(crate) starts: u64,
+    pub(crate) commits: u64,
+    pub(crate) moves: u64,
+    pub(crate) downloads: u64,
+    pub(crate) dialogs: u64,
+    news: DocumentStream,
+}
+
+impl Mark {
+    pub(crate) fn here(reader: &Reader) -> Self {
+        let news = reader.tab().documents();
+        let page = reader.page();
+        let page = page.borrow();
+        Self {
+            starts: page.starts,
+            commits: page.commits,
+            moves: page.moves,
+            downloads: page.downloads,
+            dialogs: page.dialogs,
+            news,
+        }
+    }
+}
+
+/// Which navigation is meant.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    /// Its address, when it is known.
+    pub(crate) url: Option<String>,
+    /// It is the tab's own, not a frame's.
+    pub(crate) own: bool,
+}
+
+/// What became of a loader.
+enum Fate {
+    Committed,
+    Refused,
+    Failed,
+    Superseded,
+}
+
+/// Follows the navigation that an action caused.
+pub(crate) async fn follow(
+    reader: &Reader,
+    request: &OpenRequest,
+    mark: &mut Mark,
+    expected: &Expected,
+    end: Instant,
+) -> Result<Receipt, Stop> {
+    let mut page = reader.page();
+    let (loader, moved) = {
+        let begun = page.wait_for(|page| {
+            loader_of(page, mark, expected).is_some()
+                || page.moves > mark.moves
+                || page.crashed
+                || page.ended
+        });
+        match timeout_at(end.min(Instant::now() + BEGIN), begun).await {
+            Ok(Ok(page)) => (loader_of(&page, mark, expected), page.moves > mark.moves),
+            Ok(Err(_)) | Err(_) => (None, false),
+        }
+    };
+    alive(reader)?;
+    let Some(loader) = loader else {
+        // The page turned it into a move within the document, or took it back.
+        return Ok(Receipt::Applied(if moved {
+            AppliedEffect::SameDocument
+        } else {
+            AppliedEffect::NoEffect
+        }));
+    };
+    loop {
+        if let Some(fate) = fate_of(reader, mark, &loader, expected) {
+            return Ok(Receipt::Applied(effect_of(reader, request, fate, expected)));
+        }
+        alive(reader)?;
+        let changed = async {
+            tokio::select! {
+                changed = page.changed() => changed.is_ok(),
+                news = mark.news.next() => news.is_some(),
+            }
+        };
+        match timeout_at(end, changed).await {
+            Ok(true) => {}
+            Ok(false) => return Err(lost(SessionError::Disconnected)),
+            Err(_) => {
+                return Err(lost(SessionError::Hung {
+                    stage: Stage::Dispatch,
+                }));
+            }
+        }
+    }
+}
+
+fn lost(error: SessionError) -> Stop {
+    Stop::Error(DispatchError {
+        sent: Sent::Maybe,
+        error,
+    })
+}
+
+fn alive(reader: &Reader) -> Result<(), Stop> {
+    let page = reader.page();
+    let page = page.borrow();
+    if page.crashed {
+        Err(lost(SessionError::Crashed))
+    } else if page.ended {
+        Err(lost(SessionError::Disconnected))
+    } else {
+        Ok(())
+    }
+}
+
+/// The loader of the navigation that is meant: of the right address if there is one, else the first.
+fn loader_of(page: &Page, mark: &Mark, expected: &Expected) -> Option<String> {
+    let fresh = || {
+        page.started_after(mark.starts)
+            .filter(|started| started.main == expected.own && !started.loader.is_empty())
+    };
+    let named = expected.url.as_deref().and_then(|url| {
+        let plain = |url: &str| url.split('#').next().unwrap_or_default().to_owned();
+        fresh().find(|started| plain(&started.url) == plain(url))
+    });
+    named
+        .or_else(|| fresh().next())
+        .map(|started| started.loader.clone())
+}
+
+fn fate_of(reader: &Reader, mark: &Mark, loader: &str, expected: &Expected) -> Option<Fate> {
+    let page = reader.page();
+    let page = page.borrow();
+    if page.has_committed(loader) {
+        return Some(if page.main.loader == loader && page.main.error {
+            Fate::Failed
+        } else {
+            Fate::Committed
+        });
+    }
+    match reader.tab().document_of(loader).map(|news| news.fate) {
+        Some(DocumentFate::Refused(_)) => return Some(Fate::Refused),
+        Some(DocumentFate::Failed(_)) => return Some(Fate::Failed),
+        Some(DocumentFate::Answered { .. } | DocumentFate::Redirected { .. }) | None => {}
+    }
+    if page.downloads > mark.downloads {
+        return Some(Fate::Refused);
+    }
+    if page.failed.iter().any(|failed| failed == loader) {
+        return Some(Fate::Failed);
+    }
+    (expected.own && page.commits > mark.commits).then_some(Fate::Superseded)
+}
+
+fn effect_of(
+    reader: &Reader,
+    request: &OpenRequest,
+    fate: Fate,
+    expected: &Expected,
+) -> AppliedEffect {
+    match fate {
+        Fate::Committed => {
+            let page = reader.page();
+            let page = page.borrow();
+            if !expected.own || request.access.allows_text(&page.main.url) {
+                AppliedEffect::Navigated
+            } else {
+                AppliedEffect::DestinationRefused
+            }
+        }
+        Fate::Refused => AppliedEffect::DestinationRefused,
+        // Another navigation of the page took its place: this one brought no page.
+        Fate::Failed | Fate::Superseded => AppliedEffect::DestinationFailed,
+    }
+}

@@ -1,0 +1,191 @@
+//! What a tab is known to be at: its committed document, navigations begun, life and death. One
+//! task per tab reads the events in their order.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::connection::EventStream;
+
+/// Navigations remembered.
+const KEPT: usize = 32;
+
+/// A document committed in the tab's own frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Committed {
+    pub(crate) loader: String,
+    pub(crate) url: String,
+    /// It is the browser's own error page.
+    pub(crate) error: bool,
+}
+
+/// A navigation that has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Started {
+    pub(crate) loader: String,
+    pub(crate) url: String,
+    pub(crate) main: bool,
+}
+
+/// What is known of the tab.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) main: Committed,
+    /// How many documents were committed in the tab's own frame.
+    pub(crate) commits: u64,
+    /// How many were committed in frames inside.
+    pub(crate) child_commits: u64,
+    /// Loaders of the latest child commits.
+    pub(crate) children: VecDeque<String>,
+    /// How many navigations began, of any frame.
+    pub(crate) starts: u64,
+    pub(crate) started: VecDeque<Started>,
+    /// How often the address changed within the document.
+    pub(crate) moves: u64,
+    /// Loaders whose load failed, was given up, or became a download.
+    pub(crate) failed: VecDeque<String>,
+    pub(crate) downloads: u64,
+    pub(crate) dialogs: u64,
+    pub(crate) crashed: bool,
+    /// No more events will come.
+    pub(crate) ended: bool,
+}
+
+impl Page {
+    /// The navigations begun after the first `count`, oldest first.
+    pub(crate) fn started_after(&self, count: u64) -> impl Iterator<Item = &Started> {
+        let fresh = usize::try_from(self.starts.saturating_sub(count)).unwrap_or(usize::MAX);
+        let skip = self.started.len().saturating_sub(fresh);
+        self.started.iter().skip(skip)
+    }
+
+    /// Whether a loader's document stands in its frame now, or stood there lately.
+    pub(crate) fn has_committed(&self, loader: &str) -> bool {
+        self.main.loader == loader || self.children.iter().any(|known| known == loader)
+    }
+
+    fn take_in(&mut self, method: &str, params: &Value, main_frame: &str) {
+        let text = |name: &str| params.get(name).and_then(Value::as_str);
+        match method {
+            "Page.frameNavigated" => {
+                let frame = params.get("frame").unwrap_or(&Value::Null);
+                let field = |name: &str| frame.get(name).and_then(Value::as_str);
+                let loader = field("loaderId").unwrap_or_default().to_owned();
+                if field("id") == Some(main_frame) {
+                    let mut url = field("url").unwrap_or_default().to_owned();
+                    url.push_str(field("urlFragment").unwrap_or_default());
+                    self.main = Committed {
+                        loader,
+                        error: field("unreachableUrl").is_some_and(|url| !url.is_empty())
+                            || url.starts_with("chrome-error:"),
+                        url,
+                    };
+                    self.commits += 1;
+                } else {
+                    keep(&mut self.children, loader);
+                    self.child_commits += 1;
+                }
+            }
+            "Page.frameStartedNavigating" => {
+                let kind = text("navigationType").unwrap_or_default();
+                // A move within the document has an event of its own.
+                if !kind.to_ascii_lowercase().contains("samedocument") {
+                    let started = Started {
+                        loader: text("loaderId").unwrap_or_default().to_owned(),
+                        url: text("url").unwrap_or_default().to_owned(),
+                        main: text("frameId") == Some(main_frame),
+                    };
+                    keep(&mut self.started, started);
+                    self.starts += 1;
+                }
+            }
+            "Page.navigatedWithinDocument" => {
+                if text("frameId") == Some(main_frame)
+                    && let Some(url) = text("url")
+                {
+                    url.clone_into(&mut self.main.url);
+                }
+                self.moves += 1;
+            }
+            "Network.loadingFailed" => {
+                // The request of a document has its loader's id.
+                if params.get("type").and_then(Value::as_str) == Some("Document")
+                    && let Some(id) = text("requestId")
+                {
+                    keep(&mut self.failed, id.to_owned());
+                }
+            }
+            "Page.downloadWillBegin" => self.downloads += 1,
+            "Page.javascriptDialogOpening" => self.dialogs += 1,
+            "Inspector.targetCrashed" => self.crashed = true,
+            _ => {}
+        }
+    }
+}
+
+fn keep<T>(list: &mut VecDeque<T>, item: T) {
+    if list.len() == KEPT {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
+
+/// Follows a tab's events until there are no more.
+pub(crate) fn follow(mut events: EventStream, main_frame: String) -> watch::Receiver<Page> {
+    let (sender, receiver) = watch::channel(Page::default());
+    tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            sender.send_modify(|page| page.take_in(&event.method, &event.params, &main_frame));
+        }
+        sender.send_modify(|page| page.ended = true);
+    });
+    receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn commits_and_starts_are_told_apart_by_frame() {
+        let mut page = Page::default();
+        page.take_in(
+            "Page.frameStartedNavigating",
+            &json!({"frameId": "m", "loaderId": "L1", "url": "http://h/", "navigationType": "differentDocument"}),
+            "m",
+        );
+        page.take_in(
+            "Page.frameStartedNavigating",
+            &json!({"frameId": "m", "loaderId": "L1", "url": "http://h/#x", "navigationType": "sameDocument"}),
+            "m",
+        );
+        page.take_in(
+            "Page.frameNavigated",
+            &json!({"frame": {"id": "m", "loaderId": "L1", "url": "http://h/"}}),
+            "m",
+        );
+        page.take_in(
+            "Page.frameNavigated",
+            &json!({"frame": {"id": "c", "loaderId": "L2", "url": "http://h/c", "parentId": "m"}}),
+            "m",
+        );
+        assert_eq!((page.starts, page.commits, page.child_commits), (1, 1, 1));
+        assert_eq!(page.main.url, "http://h/");
+        assert!(page.has_committed("L1") && page.has_committed("L2") && !page.has_committed("L3"));
+        assert_eq!(page.started_after(0).count(), 1);
+        assert_eq!(page.started_after(1).count(), 0);
+    }
+
+    #[test]
+    fn an_error_page_is_known_for_one() {
+        let mut page = Page::default();
+        page.take_in(
+            "Page.frameNavigated",
+            &json!({"frame": {"id": "m", "loaderId": "L", "url": "chrome-error://chromewebdata/", "unreachableUrl": "http://h/"}}),
+            "m",
+        );
+        assert!(page.main.error);
+    }
+}

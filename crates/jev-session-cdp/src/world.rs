@@ -1,0 +1,128 @@
+//! The isolated world: the script that reads and touches pages, put together once per process, and
+//! the one way to call it.
+
+use std::fmt::Write as _;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use crate::tab::WorldScript;
+
+/// The world's name, as the browser knows it.
+const NAME: &str = "jev";
+
+/// What the script's files call the name that only we know.
+const KEY_MARK: &str = "__JEV_WORLD_KEY__";
+
+/// The script's files, in order; the first opens and the last closes one function.
+const PARTS: &[&str] = &[
+    include_str!("world/open.js"),
+    include_str!("world/bind.js"),
+    include_str!("world/clean.js"),
+    include_str!("world/geometry.js"),
+    include_str!("world/style.js"),
+    include_str!("world/sink.js"),
+    include_str!("world/walk.js"),
+    include_str!("world/text.js"),
+    include_str!("world/replaced.js"),
+    include_str!("world/names.js"),
+    include_str!("world/candidates.js"),
+    include_str!("world/guard.js"),
+    include_str!("world/watch.js"),
+    include_str!("world/rest.js"),
+    include_str!("world/look.js"),
+    include_str!("world/hit.js"),
+    include_str!("world/act.js"),
+    include_str!("world/close.js"),
+];
+
+const CALL: &str = include_str!("world/call.js");
+
+/// A name that no page can guess; a page that could would still have to reach our world's global.
+static KEY: LazyLock<String> = LazyLock::new(|| {
+    let mut key = String::from("jev");
+    for part in 0_u8..2 {
+        // Seeded by the operating system for each state.
+        let _ = write!(key, "{:016x}", RandomState::new().hash_one(part));
+    }
+    key
+});
+
+static SOURCE: LazyLock<String> = LazyLock::new(|| PARTS.concat().replace(KEY_MARK, &KEY));
+
+/// The script, for a tab to run before every page's own.
+#[must_use]
+pub fn script() -> WorldScript {
+    WorldScript {
+        name: NAME,
+        source: &SOURCE,
+    }
+}
+
+/// What the world can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Comes to rest and reads the page.
+    Look,
+    /// Waits for a change.
+    Change,
+    /// Clicks a candidate.
+    Click,
+    /// Expects an action from outside, such as a key.
+    Arm,
+    /// Says what came of it.
+    Disarm,
+    /// Scrolls.
+    Scroll,
+}
+
+impl Method {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Look => "look",
+            Self::Change => "change",
+            Self::Click => "click",
+            Self::Arm => "arm",
+            Self::Disarm => "disarm",
+            Self::Scroll => "scroll",
+        }
+    }
+}
+
+/// What [`call`] answers where the world's script has not run.
+pub(crate) const MISSING: &str = "missing";
+
+/// The parameters of `Runtime.callFunctionOn` for one call into the world of a context.
+pub(crate) fn call(context: i64, method: Method, options: &Value) -> Value {
+    json!({
+        "functionDeclaration": CALL,
+        "executionContextId": context,
+        "arguments": [{"value": *KEY}, {"value": method.name()}, {"value": options}],
+        "returnByValue": true,
+        "awaitPromise": true,
+        "userGesture": true,
+    })
+}
+
+/// The parameters of `Page.createIsolatedWorld`.
+pub(crate) fn create(frame: &str) -> Value {
+    json!({"frameId": frame, "worldName": NAME})
+}
+
+/// The parameters of `Runtime.evaluate` that bring the script into a context where it has not run.
+pub(crate) fn install(context: i64) -> Value {
+    json!({"expression": *SOURCE, "contextId": context, "returnByValue": true})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_stands_in_the_script_and_differs_from_its_mark() {
+        assert!(!SOURCE.contains(KEY_MARK));
+        assert!(SOURCE.contains(KEY.as_str()));
+        assert_eq!(KEY.len(), 35);
+    }
+}

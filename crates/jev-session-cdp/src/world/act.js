@@ -1,0 +1,169 @@
+  // Acting: the check of a permit, the click with its destination known before it leaves, scrolling.
+
+  /** What is expected while an action runs; null otherwise. */
+  let armed = null;
+
+  const withoutHash = (url) => {
+    const at = url.indexOf("#");
+    return at < 0 ? url : url.slice(0, at);
+  };
+
+  /** Whether the list of documents allows an address. Stricter than the list where escapes differ. */
+  const permitted = (url, allow) => {
+    if (!url.startsWith("http://") && !url.startsWith("https://")) return false;
+    const plain = withoutHash(url);
+    return allow.some(([kind, text]) => (kind === "exact" ? plain === text : plain.startsWith(text)));
+  };
+
+  const onNavigate = (event) => {
+    wake("navigate");
+    if (armed === null) return;
+    const url = event.destination.url;
+    const same = event.destination.sameDocument || event.hashChange;
+    const wanted = armed.href !== null && withoutHash(url) === withoutHash(armed.href);
+    const ok =
+      event.downloadRequest === null && event.formData === null &&
+      (wanted || ((same || armed.href === null) && permitted(url, armed.allow)));
+    if (ok || !event.cancelable) {
+      armed.accepted = { event, same, own: event.target === globalThis.navigation };
+      if (!ok) armed.loose = true;
+    } else {
+      event.preventDefault();
+      armed.vetoed = true;
+    }
+    wake("decided");
+  };
+
+  const onSubmit = (event) => {
+    if (armed === null) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    armed.vetoed = true;
+    wake("decided");
+  };
+
+  /** The node of a permit; or why the permit no longer holds. */
+  const check = (permit) => {
+    if (permit.epoch !== epoch || document !== doc) return { stale: "document" };
+    if (permit.url !== cut(clean(location.href), 20_000)) return { stale: "url" };
+    const el = nodes.get(permit.id)?.deref();
+    if (el === undefined || !isConnectedOf.call(el)) return { stale: "target_gone" };
+    if (viewOf.call(ownerDocumentOf.call(el)) === null) return { stale: "target_gone" };
+    const tag = localNameOf.call(el);
+    const href = addressOf(el, tag);
+    const known = guards.get(permit.id);
+    if (known === undefined || known.name !== permit.guard) return { stale: "target_changed" };
+    if (known.record !== recordOf(el, tag, href, labelOf(el, tag, href))) return { stale: "target_changed" };
+    if (disabled(el, tag) || closest.call(el, "[inert]") !== null) return { rejected: "disabled" };
+    if (submits(el, tag)) return { rejected: "unsupported" };
+    return { el, tag, href };
+  };
+
+  const toWindow = { block: "center", inline: "center", behavior: "instant" };
+
+  /** Brings a node under the pointer: "" or why that can't be. */
+  const reach = (el, href) => {
+    let why = whyNot(el, href);
+    for (const block of ["center", "start", "end"]) {
+      if (why === "") break;
+      scrollIntoView.call(el, { ...toWindow, block });
+      why = whyNot(el, href);
+    }
+    return why;
+  };
+
+  /** Where a link opens: true when it is not the frame it stands in. */
+  const opensElsewhere = (el) => {
+    const of = ownerDocumentOf.call(el);
+    let target = getAttribute.call(el, "target");
+    if (target === null) {
+      const base = queryOne.call(of, "base[target]");
+      target = base === null ? "" : getAttribute.call(base, "target");
+    }
+    target = target.trim().toLowerCase();
+    if (target === "" || target === "_self") return false;
+    return !(of === doc && (target === "_top" || target === "_parent"));
+  };
+
+  const places = () => {
+    const at = mainScroller();
+    return at === null ? 0 : scrollTopOf.call(at);
+  };
+
+  const click = async (permit) => {
+    const checked = check(permit);
+    const { el, tag, href } = checked;
+    if (el === undefined) return JSON.stringify(checked);
+    const why = reach(el, href);
+    if (why !== "") {
+      const [rejected, ...by] = why.split(" ");
+      return JSON.stringify({ rejected, by: by.join(" ") });
+    }
+    const before = changes;
+    const record = recordOf(el, tag, addressOf(el, tag), "");
+    const place = places();
+    const mine = { href, allow: permit.allow, accepted: null, vetoed: false, loose: false };
+    armed = mine;
+    try {
+      if (href !== null && opensElsewhere(el)) globalThis.location.assign(href);
+      else if (el instanceof HTMLElement || namespaceOf.call(el) === HTML) nativeClick.call(el);
+      else dispatchTo.call(el, new MouseEvent("click", { bubbles: true, cancelable: true, composed: true }));
+      return JSON.stringify(await outcome(mine, permit.patience, before, () =>
+        places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record));
+    } finally {
+      if (armed === mine) armed = null;
+    }
+  };
+
+  /** What came of an action: its navigation as soon as it is known, else what changed. */
+  const outcome = async (mine, patience, before, moved) => {
+    const decided = () => {
+      if (mine.accepted !== null && !mine.accepted.event.defaultPrevented) {
+        const { event, same, own } = mine.accepted;
+        return { done: same ? "same_document" : "navigating", url: event.destination.url, own, loose: mine.loose };
+      }
+      return mine.vetoed ? { done: "vetoed" } : null;
+    };
+    const end = now() + patience;
+    for (;;) {
+      const known = decided();
+      if (known !== null) return known;
+      const left = end - now();
+      const changed = changes !== before || moved();
+      if (left <= 0) return { done: changed ? "changed" : "nothing" };
+      const wait = changed ? Math.max(0, 30 - (now() - lastFresh)) : left;
+      if (changed && wait <= 0) return { done: "changed" };
+      await hear(Math.min(wait + 1, left), (what) => (what === "decided" || (what === "changed" && !changed) ? true : undefined));
+    }
+  };
+
+  /** Expects an action that comes from outside of this world, such as a key. */
+  const arm = (permit) => {
+    if (permit.epoch !== epoch || document !== doc) return JSON.stringify({ stale: "document" });
+    if (permit.url !== cut(clean(location.href), 20_000)) return JSON.stringify({ stale: "url" });
+    const place = places();
+    const before = changes;
+    armed = { href: null, allow: permit.allow, accepted: null, vetoed: false, loose: false, before, place };
+    return JSON.stringify({ done: "armed" });
+  };
+  const disarm = async (options) => {
+    const mine = armed;
+    if (mine === null) return JSON.stringify({ done: "nothing" });
+    try {
+      return JSON.stringify(await outcome(mine, options.patience, mine.before, () => places() !== mine.place));
+    } finally {
+      if (armed === mine) armed = null;
+    }
+  };
+
+  const scroll = (permit) => {
+    if (permit.epoch !== epoch || document !== doc) return JSON.stringify({ stale: "document" });
+    const at = mainScroller();
+    if (at === null) return JSON.stringify({ moved: false });
+    const before = scrollTopOf.call(at);
+    const height = at === scrollerOf.call(doc) ? innerHeight : clientHeightOf.call(at);
+    // A tenth of the window stays in view, so that no line is lost between two windows.
+    const step = Math.round(height * 0.9) * permit.pages * (permit.down ? 1 : -1);
+    scrollElementBy.call(at, { top: step, behavior: "instant" });
+    return JSON.stringify({ moved: Math.abs(scrollTopOf.call(at) - before) >= 1 });
+  };

@@ -1,0 +1,5 @@
+function (key, method, options) {
+  const known = Object.getOwnPropertyDescriptor(globalThis, key);
+  if (known === undefined || known.value.document !== document) return "missing";
+  return known.value[method](options);
+}

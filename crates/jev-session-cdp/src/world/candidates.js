@@ -1,0 +1,226 @@
+  // What may be clicked: found during the walk, named, placed, and made unique after it.
+  const RAW_MOST = 3000;
+
+  const LINK = "link";
+  const ROLES = {
+    __proto__: null,
+    button: "button", tab: "tab", switch: "switch", checkbox: "switch", menuitem: "menu_item",
+    menuitemradio: "menu_item", menuitemcheckbox: "menu_item",
+  };
+
+  const newCollection = (options) => ({
+    options,
+    found: [],
+    refused: 0,
+    omitted: 0,
+    heading: "",
+  });
+
+  /** The address of a link; null when the node is none. */
+  const addressOf = (el, tag) => {
+    if (tag !== "a") return null;
+    if (namespaceOf.call(el) === HTML) return hasAttribute.call(el, "href") ? hrefOf.call(el) : null;
+    const raw = getAttribute.call(el, "href") ?? getAttribute.call(el, "xlink:href");
+    if (raw === null) return null;
+    try {
+      return new URL(raw, baseUriOf.call(el)).href;
+    } catch {
+      return "";
+    }
+  };
+
+  const roleOf = (el, tag) => {
+    const given = getAttribute.call(el, "role");
+    if (given !== null) {
+      const role = ROLES[cut(given, 60).trim().split(/\s+/)[0].toLowerCase()];
+      if (role !== undefined) return role;
+    }
+    if (tag === "button" || tag === "summary") return "button";
+    if (tag === "input") {
+      const type = inputTypeOf.call(el);
+      if (type === "button" || type === "submit" || type === "reset" || type === "image") return "button";
+      if (type === "checkbox") return "switch";
+    }
+    return null;
+  };
+
+  /** Whether a click would hand a form over, whatever its method. */
+  const submits = (el, tag) => {
+    if (tag === "button") {
+      const type = buttonTypeOf.call(el);
+      return type !== "button" && buttonFormOf.call(el) !== null;
+    }
+    if (tag === "input") {
+      const type = inputTypeOf.call(el);
+      return (type === "submit" || type === "image" || type === "reset") && inputFormOf.call(el) !== null;
+    }
+    return false;
+  };
+
+  const begin = (el, tag, style, ctx, job) => {
+    const { collect } = job;
+    const href = addressOf(el, tag);
+    let role = href === null ? null : LINK;
+    if (role === null && collect.options.controls) {
+      role = roleOf(el, tag);
+      if (role === null) return null;
+    } else if (role === null) {
+      return null;
+    }
+    const entry = { el, tag, role, href, box: null, seen: false, inWindow: false };
+    if (style.backgroundImage !== "none" || role !== LINK) {
+      job.open.push(entry);
+      seenPicture(el, style, ctx, job);
+    } else job.open.push(entry);
+    return entry;
+  };
+
+  const end = (entry, el, style, ctx, job) => {
+    job.open.pop();
+    if (!entry.seen) return;
+    const { collect } = job;
+    const { tag, role, href } = entry;
+    if (role === LINK ? !linkOffered(el, href, collect.options) : submits(el, tag)) {
+      collect.refused += 1;
+      return;
+    }
+    if (role === LINK && isJump(el, href, job, ctx)) return;
+    const off = disabled(el, tag) || closest.call(el, "[inert]") !== null || behindModal(el, collect.options);
+    if (off || (job.windowOnly && !entry.inWindow) || collect.found.length >= RAW_MOST) {
+      collect.omitted += 1;
+      return;
+    }
+    const label = labelOf(el, tag, href);
+    if (label === "") {
+      collect.omitted += 1;
+      return;
+    }
+    let place = "in_view";
+    if (!entry.inWindow) {
+      const mine = entry.box ?? box(wholeBox(el), ctx.ox, ctx.oy);
+      const middle = (mine.t + mine.b) / 2;
+      place = middle <= (ctx.win.t + ctx.win.b) / 2 ? "above" : "below";
+    }
+    collect.found.push({ el, tag, role, label, href, place, context: collect.heading });
+  };
+
+  const wholeBox = (el) => {
+    const rect = boxOf.call(el);
+    if (rect.width > 0 || rect.height > 0) return rect;
+    selectContents.call(range, el);
+    return rangeBox.call(range);
+  };
+
+  const labelOf = (el, tag, href) => nameOf(el, tag) || (href === null ? "" : addressName(href));
+
+  const linkOffered = (el, href, options) => {
+    if (hasAttribute.call(el, "download") || hasAttribute.call(el, "ping")) return false;
+    if (!href.startsWith("http://") && !href.startsWith("https://")) return false;
+    for (const origin of options.origins) if (href.startsWith(origin + "/")) return true;
+    return false;
+  };
+
+  /**
+   * A link to a place within its own document. It changes nothing that a look at the whole
+   * document would not show already; a look at the window keeps it while its goal is not in view.
+   * A fragment that names no element may be a page's own way to tell its views apart: kept.
+   */
+  const isJump = (el, href, job, ctx) => {
+    const hash = href.indexOf("#");
+    if (hash < 0) return false;
+    const of = ownerDocumentOf.call(el);
+    const own = addressOfDocument(of);
+    const ownHash = own.indexOf("#");
+    if (href.slice(0, hash) !== (ownHash < 0 ? own : own.slice(0, ownHash))) return false;
+    const name = href.slice(hash + 1);
+    if (name === "" || name.toLowerCase() === "top") return !job.windowOnly || ctx.win.t <= ctx.clip.t + 4;
+    const goal = goalOf(of, name);
+    if (goal === null) return false;
+    return !job.windowOnly || shows(box(boxOf.call(goal), ctx.ox, ctx.oy), ctx.win);
+  };
+  const documentUrlOf = read(D, "URL");
+  const addressOfDocument = (of) => documentUrlOf.call(of);
+  const byNameOf = D.getElementsByName;
+  const goalOf = (of, name) => {
+    let plain = name;
+    try {
+      plain = decodeURIComponent(name);
+    } catch {
+      // Not encoded text: taken as it stands.
+    }
+    const found = documentById.call(of, name) ?? documentById.call(of, plain);
+    if (found !== null) return found;
+    for (const named of byNameOf.call(of, plain)) if (localNameOf.call(named) === "a") return named;
+    return null;
+  };
+
+  const disabled = (el, tag) =>
+    getAttribute.call(el, "aria-disabled") === "true" ||
+    (tag !== "a" && matches.call(el, ":disabled"));
+
+  const behindModal = (el, options) => options.modal !== null && !contains.call(options.modal, el);
+
+  /** What stands for the name of a link that has none: the end of its address. */
+  const addressName = (href) => {
+    try {
+      const url = new URL(href);
+      const parts = url.pathname.split("/").filter((part) => part !== "");
+      return line(parts.length === 0 ? url.host : decodeURIComponent(parts[parts.length - 1]), LABEL_MOST);
+    } catch {
+      return "";
+    }
+  };
+
+  const LANDMARKS = { __proto__: null, nav: "navigation", footer: "footer", aside: "aside" };
+  const SECTIONS = new Set(["section", "article", "dialog", "details", "form", "fieldset"]);
+  const HEADINGS = new Set(["h1", "h2", "h3", "h4", "h5", "h6", "summary", "caption", "legend"]);
+
+  const enterRegion = (el, tag, job) => {
+    const { collect } = job;
+    const mark = LANDMARKS[tag];
+    if (mark !== undefined) {
+      const before = collect.heading;
+      collect.heading = attributeLine(el, "aria-label", 80) || mark;
+      return before;
+    }
+    return SECTIONS.has(tag) ? collect.heading : null;
+  };
+
+  const leaveRegion = (_el, before, job) => {
+    job.collect.heading = before;
+  };
+
+  const noteHeading = (el, tag, job) => {
+    if (HEADINGS.has(tag) || getAttribute.call(el, "role") === "heading") {
+      job.collect.heading = plainText(el, 120);
+    }
+  };
+
+  /** One entry for each label and address, the first seen; twins are told apart by their rows. */
+  const unique = (collect) => {
+    const kept = [];
+    const known = new Map();
+    const labels = new Map();
+    for (const entry of collect.found) {
+      const key = entry.role + "\n" + entry.label + "\n" + (entry.href ?? known.size);
+      const first = known.get(key);
+      if (first !== undefined) {
+        collect.omitted += 1;
+        if (first.place !== "in_view" && entry.place === "in_view") Object.assign(first, entry);
+        continue;
+      }
+      known.set(key, entry);
+      labels.set(entry.label, (labels.get(entry.label) ?? 0) + 1);
+      kept.push(entry);
+    }
+    let looked = 0;
+    for (const entry of kept) {
+      if (labels.get(entry.label) < 2 || (looked += 1) > 200) continue;
+      const row = closest.call(entry.el, "tr,li,dd,[role=row],[role=listitem],article,p,figure");
+      const around = row === null ? "" : plainText(row, 160);
+      if (around !== "" && around !== entry.label) {
+        entry.context = line(entry.context === "" ? around : entry.context + ": " + around, 240);
+      }
+    }
+    return kept;
+  };

@@ -1,0 +1,6 @@
+  // The end of the world: what our own calls may use.
+  const world = { document: doc, epoch, look, change, click, arm, disarm, scroll };
+  Object.defineProperty(globalThis, KEY, { value: world, configurable: true });
+  attendWindow(globalThis);
+  if (readyStateOf.call(doc) !== "loading") attendDocument(doc);
+})();

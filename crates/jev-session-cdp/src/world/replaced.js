@@ -1,0 +1,106 @@
+  // Elements that draw something other than their children.
+  const seenPicture = (el, style, ctx, job) => {
+    if (job.open.length === 0 || style.visibility !== "visible") return;
+    const mine = box(boxOf.call(el), ctx.ox, ctx.oy);
+    if (width(mine) < 4 || height(mine) < 4 || !shows(mine, ctx.clip)) return;
+    const inWindow = shows(mine, ctx.win);
+    for (const entry of job.open) {
+      entry.seen = true;
+      if (inWindow) entry.inWindow = true;
+    }
+  };
+
+  const picture = (el, style, ctx, job) => {
+    job.sink.edge = true;
+    seenPicture(el, style, ctx, job);
+  };
+
+  const drawing = (el, style, ctx, job, depth) => {
+    seenPicture(el, style, ctx, job);
+    // A drawing inside a drawing has no box of its own to speak of; its text has.
+    children(el, "svg", style, style.display, ctx, job, depth);
+  };
+
+  const lineBreak = (_el, _style, _ctx, job) => {
+    breakLine(job.sink);
+  };
+
+  const nothing = () => {};
+
+  /** A value drawn by the control itself. */
+  const value = (el, style, ctx, job, raw) => {
+    const mine = box(boxOf.call(el), ctx.ox, ctx.oy);
+    const ok =
+      style.visibility === "visible" && parseFloat(style.fontSize) >= LEAST_FONT &&
+      alpha(style.webkitTextFillColor) >= LEAST_OPACITY && width(mine) >= 4 && height(mine) >= 4 &&
+      shows(mine, ctx.clip);
+    if (!ok) return;
+    const inWindow = shows(mine, ctx.win);
+    for (const entry of job.open) {
+      entry.seen = true;
+      if (inWindow) entry.inWindow = true;
+    }
+    const shown = line(raw, 2000);
+    if (shown === "" || (job.windowOnly && !inWindow)) return;
+    const { sink } = job;
+    if (sink.gap < SPACE && !sink.fresh) sink.gap = SPACE;
+    put(sink, shown);
+    sink.gap = SPACE;
+    sink.last = null;
+  };
+
+  const UNSHOWN_INPUTS = new Set(["hidden", "password", "file", "checkbox", "radio", "range", "color", "image"]);
+  const input = (el, style, ctx, job) => {
+    const type = inputTypeOf.call(el);
+    if (type === "image") picture(el, style, ctx, job);
+    value(el, style, ctx, job, UNSHOWN_INPUTS.has(type) ? "" : inputValueOf.call(el));
+  };
+  const textarea = (el, style, ctx, job) => value(el, style, ctx, job, areaValueOf.call(el));
+  const select = (el, style, ctx, job) => {
+    const chosen = [];
+    for (const option of selectedOf.call(el)) {
+      if (chosen.length === 10) break;
+      chosen.push(optionTextOf.call(option));
+    }
+    value(el, style, ctx, job, chosen.join(", "));
+  };
+
+  /** A frame of the same origin is read in its place; another is counted. */
+  const frame = (el, style, ctx, job, depth) => {
+    if (style.visibility !== "visible") return;
+    const mine = box(boxOf.call(el), ctx.ox, ctx.oy);
+    if (width(mine) < 8 || height(mine) < 8 || !shows(mine, ctx.clip)) return;
+    let inner = null;
+    try {
+      inner = localNameOf.call(el) === "frame" ? oldFrameDocumentOf.call(el) : frameDocumentOf.call(el);
+    } catch {
+      inner = null;
+    }
+    const root = inner === null ? null : rootOf.call(inner);
+    if (root === null || ctx.deep >= MAX_FRAMES_DEEP) {
+      job.frames += 1;
+      return;
+    }
+    attendDocument(inner);
+    const pad = (side) => parseFloat(style[side]) || 0;
+    const ox = mine.l + clientLeftOf.call(el) + pad("paddingLeft");
+    const oy = mine.t + clientTopOf.call(el) + pad("paddingTop");
+    const its = newContext(inner, ox, oy);
+    its.win = meet(its.win, ctx.win);
+    its.absWin = its.win;
+    its.frame = meet(its.frame, ctx.clip);
+    its.ground = -1;
+    its.opacity = ctx.opacity;
+    its.deep = ctx.deep + 1;
+    breakLine(job.sink);
+    const before = job.sink.length;
+    visit(root, its, job, depth + 1);
+    if (job.sink.length !== before) breakLine(job.sink);
+  };
+
+  const REPLACED = {
+    __proto__: null,
+    img: picture, video: picture, canvas: picture, embed: picture, object: picture,
+    svg: drawing, br: lineBreak, wbr: nothing, hr: nothing, input, textarea, select,
+    progress: nothing, meter: nothing, iframe: frame, frame, fencedframe: nothing, portal: nothing,
+  };

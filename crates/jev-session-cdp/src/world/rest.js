@@ -1,0 +1,63 @@
+  // Coming to rest: parsed, and no change for a while. A document that can't change by itself is at
+  // rest once it is loaded.
+  const SCRIPT_TYPES = /^(?:|module|importmap|(?:text|application)\/(?:x-)?(?:java|ecma)script)$/i;
+
+  /** Whether nothing in the document can act by itself. */
+  const isStill = () => {
+    let seen = 0;
+    for (const script of documentQuery.call(doc, "script")) {
+      if ((seen += 1) > 50) return false;
+      if (SCRIPT_TYPES.test((getAttribute.call(script, "type") ?? "").trim())) return false;
+    }
+    return (
+      queryOne.call(
+        doc,
+        "iframe,frame,object,embed,[onload],[onerror],[onpageshow],[onfocus],[onanimationend],[onbegin],meta[http-equiv=refresh i],animate,set,marquee",
+      ) === null
+    );
+  };
+
+  /** How long until no running transition or animation that ends will bring anything into sight. */
+  const untilShown = () => {
+    let most = 0;
+    for (const animation of animationsOf.call(doc)) {
+      if (animation.playState !== "running" || animation.effect === null) continue;
+      const timing = animation.effect.getComputedTiming();
+      const left = timing.endTime - (animation.currentTime ?? 0);
+      if (!(left > 0 && left <= 1000)) continue;
+      const frames = animation.effect.getKeyframes();
+      if (frames.some((frame) => "opacity" in frame || "visibility" in frame || "clipPath" in frame)) {
+        most = Math.max(most, left);
+      }
+    }
+    return most;
+  };
+
+  /** Rests within `cap` milliseconds. */
+  const rest = async (quiet, cap) => {
+    const end = now() + cap;
+    const left = () => Math.max(0, end - now());
+    ticks = new WeakMap();
+    ticking = false;
+    if (readyStateOf.call(doc) === "loading") {
+      const parsed = await hear(left(), (what) => (what === "parsed" ? true : undefined));
+      if (parsed === null) return { settled: false, still: false };
+    }
+    if (isStill()) {
+      if (readyStateOf.call(doc) !== "complete") {
+        await hear(left(), (what) => (what === "loaded" ? true : undefined));
+      }
+      const wait = untilShown();
+      if (wait > 0) await hear(Math.min(left(), wait + 20), () => undefined);
+      if (readyStateOf.call(doc) === "complete") return { settled: true, still: true };
+      return { settled: false, still: false };
+    }
+    for (;;) {
+      // Measured from the parse or the last change, not from when somebody asked.
+      const quietFor = now() - Math.max(lastFresh, parsedAt);
+      const wait = Math.max(quiet - quietFor, untilShown());
+      if (wait <= 0) return { settled: !ticking, still: false };
+      if (left() <= 0) return { settled: false, still: false };
+      await hear(Math.min(wait + 1, left()), () => undefined);
+    }
+  };
