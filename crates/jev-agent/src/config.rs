@@ -3,7 +3,9 @@
 //! Nothing is built from a file that has a fault anywhere, and every fault names its key. A file
 //! holds no credentials: it names a dotenv file, or the provider's variable is used.
 
+mod assemble;
 mod error;
+mod judge;
 mod read;
 mod reader;
 mod source;
@@ -15,6 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use error::ConfigError;
+pub use judge::JudgeSettings;
 pub use read::{Overrides, READ_VERSION, ReadSettings, TEXT_CHARS, TEXT_CHARS_MAX, TEXT_CHARS_MIN};
 pub use source::{ABOUT_MAX_CHARS, NAME_MAX_CHARS, SOURCES_MAX, SourceSettings};
 
@@ -44,17 +47,6 @@ pub struct Config {
     pub permission: Ruling,
     /// The MCP server's bounds.
     pub mcp: McpSettings,
-}
-
-/// Who decides, as `[judge]` says it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct JudgeSettings {
-    /// The judge's name with what stands behind its colon; none: the best that needs no key.
-    pub spec: Option<String>,
-    /// The model asked for, where the provider has several.
-    pub model: Option<String>,
-    /// The dotenv file that holds the key; none: the environment.
-    pub env_file: Option<PathBuf>,
 }
 
 /// Which browser, as `[browser]` says it.
@@ -140,7 +132,7 @@ impl Config {
         let mut root = Table::new("", entries);
         root.count("version", 1, 1)?;
         let judge = match root.table("judge")? {
-            Some(table) => read_judge(table, folder)?,
+            Some(table) => JudgeSettings::read(table, folder)?,
             None => JudgeSettings::default(),
         };
         let read = match root.table("read")? {
@@ -185,7 +177,7 @@ impl Config {
         // Settings hold nothing that JSON can't: the text is never empty in practice, and an
         // empty one would only make two configurations share a name, not a run.
         for part in [
-            serde_json::to_string(&self.judge),
+            serde_json::to_string(&self.judge.identity()),
             serde_json::to_string(&self.read),
         ] {
             digester.part(&part.unwrap_or_default());
@@ -215,50 +207,6 @@ fn syntax(text: &str, error: &toml::de::Error) -> ConfigError {
             .chars()
             .take(80)
             .collect(),
-    }
-}
-
-/// Judges whose argument is a file or folder, so that relative ones are taken from the file's folder.
-const JUDGES_WITH_PATHS: [&str; 3] = ["scripted", "embedded", "recorded"];
-
-fn read_judge(mut table: Table, folder: &Path) -> Result<JudgeSettings, ConfigError> {
-    let (provider_key, path_key) = (table.key("provider"), table.key("path"));
-    let provider = table.text("provider")?;
-    let path = table.text("path")?;
-    let spec = match (provider, path) {
-        (None, None) => None,
-        (None, Some(_)) => {
-            return Err(ConfigError::Missing {
-                key: provider_key,
-                why: "a path alone names no judge",
-            });
-        }
-        (Some(provider), Some(_)) if provider.contains(':') => {
-            return Err(ConfigError::Both {
-                key: path_key,
-                other: provider_key,
-            });
-        }
-        (Some(provider), Some(path)) => Some(placed(&provider, &path, folder)),
-        (Some(provider), None) => Some(match provider.split_once(':') {
-            Some((name, path)) => placed(name, path, folder),
-            None => provider,
-        }),
-    };
-    let settings = JudgeSettings {
-        spec,
-        model: table.text("model")?,
-        env_file: table.text("env_file")?.map(|file| folder.join(file)),
-    };
-    table.finish()?;
-    Ok(settings)
-}
-
-fn placed(name: &str, path: &str, folder: &Path) -> String {
-    if JUDGES_WITH_PATHS.contains(&name) {
-        format!("{name}:{}", folder.join(path).display())
-    } else {
-        format!("{name}:{path}")
     }
 }
 

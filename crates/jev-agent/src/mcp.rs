@@ -9,6 +9,7 @@ mod http;
 mod lines;
 mod progress;
 mod queue;
+mod resources;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,11 +49,22 @@ pub enum Ended {
     NotBegun,
 }
 
+/// Whether the tools write trajectories, so that a client's last one is offered as a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Traces {
+    /// They do.
+    Written,
+    /// They don't.
+    #[default]
+    Not,
+}
+
 /// The server. Share it among connections; each client gets a run context of its own.
 pub struct Server {
     tools: Vec<Arc<dyn Tool>>,
     queue: Queue,
     permission: Ruling,
+    traces: Traces,
     user: String,
     clients: AtomicU64,
 }
@@ -66,6 +78,7 @@ impl Server {
         tools: Vec<Arc<dyn Tool>>,
         settings: &McpSettings,
         permission: Ruling,
+        traces: Traces,
     ) -> Result<Arc<Self>, ServerError> {
         for (at, tool) in tools.iter().enumerate() {
             let name = &tool.definition().name;
@@ -81,6 +94,7 @@ impl Server {
             tools,
             queue: Queue::new(settings),
             permission,
+            traces,
             user: settings.user.clone(),
             clients: AtomicU64::new(1),
         }))

@@ -3,14 +3,19 @@
 mod definition;
 mod error;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use jev_core::contract::{Contract, ContractDraft, Goal};
 use jev_core::ids::{RunId, Scope};
+use jev_core::input::Input;
 use jev_core::ports::Judge;
+use jev_core::record::Record;
+use jev_core::redact::Redactor;
 use jev_core::report::{Report, ToolOutput};
+use jev_core::time::Timestamp;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +26,7 @@ use crate::config::ReadSettings;
 use crate::driver::{Observer, Ports, run};
 use crate::permission::{Consent, PermissionGate, PermissionRequest, Ruling};
 use crate::source::{RunContext, Source, SourceProvider};
+use crate::trajectory::{TraceOptions, Trajectory};
 
 /// One call of a tool.
 pub struct ToolCall<'a> {
@@ -45,6 +51,8 @@ pub struct ToolReply {
     pub note: String,
     /// The result, in the shape of the definition's output schema.
     pub structured: Value,
+    /// The folder of the run's trajectory, when one was written. For the host, not the model.
+    pub trace: Option<PathBuf>,
 }
 
 /// A tool that a host offers to an agent. A host's server is a list of these.
@@ -93,6 +101,8 @@ pub struct ReadOutcome {
     pub output: ToolOutput,
     /// For the host alone.
     pub report: Report,
+    /// The folder of the run's trajectory, when one was written.
+    pub trace: Option<PathBuf>,
 }
 
 /// The tool `read_browser`: one argument, everything else is the host's.
@@ -101,6 +111,7 @@ pub struct ReadBrowser {
     sources: Arc<dyn SourceProvider>,
     judge: Arc<dyn Judge>,
     settings: ReadSettings,
+    trace: Option<TraceOptions>,
     runs: AtomicU64,
 }
 
@@ -121,7 +132,17 @@ impl ReadBrowser {
             sources,
             judge,
             settings,
+            trace: None,
             runs: AtomicU64::new(1),
+        }
+    }
+
+    /// The same tool, writing each run's trajectory.
+    #[must_use]
+    pub fn traced(self, trace: TraceOptions) -> Self {
+        Self {
+            trace: Some(trace),
+            ..self
         }
     }
 
@@ -172,11 +193,24 @@ impl ReadBrowser {
             judge: Arc::clone(&self.judge),
             verifier: source.verifier,
         };
-        let report = run(RunId(number), contract, &ports, call.observer, call.cancel).await;
+        let mut watch = Watch {
+            host: call.observer,
+            trace: self.trace.as_ref().and_then(begin_trace),
+        };
+        let id = RunId(number);
+        if let Some(trace) = &mut watch.trace {
+            trace.begin_run(id, &contract, &self.judge.identity(), &[]);
+        }
+        let report = run(id, contract, &ports, &mut watch, call.cancel).await;
         drop(turn);
+        let trace = watch.trace.map(|mut trace| {
+            trace.end_run(&report);
+            trace.folder().to_owned()
+        });
         Ok(ReadOutcome {
             output: output(&report, self.settings.text_chars),
             report,
+            trace,
         })
     }
 
@@ -214,7 +248,37 @@ impl Tool for ReadBrowser {
         Ok(ToolReply {
             note: note(&outcome.output),
             structured,
+            trace: outcome.trace,
         })
+    }
+}
+
+/// A trajectory that can't be begun is said to the host's log; the run goes on without it.
+fn begin_trace(options: &TraceOptions) -> Option<Trajectory> {
+    Trajectory::create(options, Redactor::default())
+        .inspect_err(|error| tracing::warn!(%error, "no trajectory"))
+        .ok()
+}
+
+/// The host's observer, and the trajectory when one is written.
+struct Watch<'a> {
+    host: &'a mut dyn Observer,
+    trace: Option<Trajectory>,
+}
+
+impl Observer for Watch<'_> {
+    fn input(&mut self, input: &Input, at: Timestamp) {
+        self.host.input(input, at);
+        if let Some(trace) = &mut self.trace {
+            trace.input(input, at);
+        }
+    }
+
+    fn record(&mut self, record: &Record) {
+        self.host.record(record);
+        if let Some(trace) = &mut self.trace {
+            trace.record(record);
+        }
     }
 }
 

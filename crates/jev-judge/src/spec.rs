@@ -149,6 +149,23 @@ impl JudgeSpec {
         }
     }
 
+    /// Where the judge's key comes from under these options. For a look at whether it is there;
+    /// the judge itself reads it at each request.
+    #[must_use]
+    pub fn credential(&self, options: &BuildOptions) -> Credential {
+        match self {
+            Self::Lexical | Self::Embedded | Self::Scripted { .. } | Self::Replay { .. } => {
+                Credential::None
+            }
+            Self::Compatible { endpoint, .. } | Self::Chat { endpoint, .. } => {
+                options.generic_credential(endpoint)
+            }
+            Self::TypeSafe { .. } => options.hosted_credential(typesafe::KEY_VARIABLE),
+            Self::OpenRouter { .. } => options.hosted_credential(openrouter::KEY_VARIABLE),
+            Self::Record { judge, .. } => judge.credential(options),
+        }
+    }
+
     fn is_used_up(&self) -> bool {
         match self {
             Self::Scripted { .. } => true,

@@ -2,7 +2,7 @@
 //! a secret.
 
 use jev_core::access::AccessError;
-use jev_core::contract::ContractError;
+use jev_core::error::JudgeError;
 use jev_core::policy::PolicyError;
 
 /// A configuration that is not used. Keys are written as a path, such as `read.limits.steps`.
@@ -140,13 +140,13 @@ pub enum ConfigError {
         /// What contradicts.
         error: PolicyError,
     },
-    /// A rule of the contract.
+    /// The judge's name or address.
     #[error("`{key}`: {error}")]
-    Contract {
+    Judge {
         /// The key.
         key: String,
-        /// The rule.
-        error: ContractError,
+        /// What is wrong with it.
+        error: JudgeError,
     },
     /// Two sources of one name.
     #[error("`{key}`: the name `{name}` is taken by an earlier source")]
@@ -199,7 +199,7 @@ impl ConfigError {
             | Self::StartNotAllowed { key, .. }
             | Self::Expectation { key, .. }
             | Self::Policy { key, .. }
-            | Self::Contract { key, .. }
+            | Self::Judge { key, .. }
             | Self::DuplicateName { key, .. }
             | Self::Name { key, .. }
             | Self::HostOnly { key }

@@ -7,6 +7,7 @@ use jev_core::contract::Mode;
 use jev_core::gate::GateKind;
 use jev_core::policy::NameRule;
 use jev_core::ports::JudgeKind;
+use jev_judge::spec::JudgeSpec;
 use serde_json::json;
 
 use super::*;
@@ -18,6 +19,8 @@ provider = "scripted"
 path = "script.jsonl"
 model = "m"
 env_file = ".env"
+key_variable = "MY_KEY"
+permute = 1
 [[source]]
 name = "help"
 about = "The help centre."
@@ -68,9 +71,14 @@ fn every_key_is_read() {
     assert_eq!(
         config.judge,
         JudgeSettings {
-            spec: Some("scripted:/etc/jev/script.jsonl".to_owned()),
+            spec: JudgeSpec::Scripted {
+                file: "/etc/jev/script.jsonl".into()
+            },
             model: Some("m".to_owned()),
             env_file: Some("/etc/jev/.env".into()),
+            key_variable: Some("MY_KEY".to_owned()),
+            permute: Some(1),
+            endpoint: None,
         }
     );
     assert_eq!(config.browser.chrome, Some("chromium".into()));
@@ -157,6 +165,28 @@ fn faults_name_their_key() {
             "credential",
         ),
         ("[judge]\npath = 'x'", "judge.provider", "missing"),
+        (
+            "[judge]\nprovider = 'oracle'",
+            "judge.provider",
+            "unknown judge",
+        ),
+        (
+            "[judge]\nprovider = 'systemone'\nurl = 'http://example.com'",
+            "judge.provider",
+            "only https",
+        ),
+        (
+            "[judge]\nprovider = 'typesafe'\nurl = 'https://u:planted@example.com'",
+            "judge.url",
+            "credentials",
+        ),
+        ("[judge]\nurl = 'https://x'", "judge.provider", "missing"),
+        (
+            "[judge]\nprovider = 'scripted'\npath = 'x'\nurl = 'https://x'",
+            "judge.path",
+            "exclude",
+        ),
+        ("[judge]\npermute = 9", "judge.permute", "outside 1..=8"),
         (
             "[judge]\nprovider = 'a:b'\npath = 'x'",
             "judge.path",

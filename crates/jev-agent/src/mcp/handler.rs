@@ -1,26 +1,28 @@
 //! One client of the server: lists the tools, and runs each call as a task of its own that a
 //! cancel, a lost connection and the server's end all stop.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::request::Parts;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
-    ServerConfig, Tool as McpTool, ToolAnnotations,
+    CustomResult, ErrorCode, ErrorData, Implementation, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Server;
 use super::consent::ClientGate;
 use super::progress::{Notice, Progress};
+use super::{Server, Traces, resources};
 use crate::source::RunContext;
 use crate::tool::{ConsentFault, Effects, Tool, ToolCall, ToolDefinition, ToolError, ToolReply};
 
@@ -42,6 +44,8 @@ pub(super) struct Client {
     gone: CancellationToken,
     /// It has called a tool over a connection that lasts, so that something may be kept for it.
     called: AtomicBool,
+    /// The folder of its last trajectory.
+    last_trace: Mutex<Option<PathBuf>>,
 }
 
 /// The header that names a connection that lasts, over HTTP.
@@ -55,6 +59,7 @@ impl Client {
             context,
             gone,
             called: AtomicBool::new(false),
+            last_trace: Mutex::default(),
         }
     }
 
@@ -103,9 +108,26 @@ impl Client {
             return Ok(CallToolResponse::InputRequired(question));
         }
         Ok(CallToolResponse::Complete(match outcome {
-            Ok(reply) => success(reply),
+            Ok(reply) => {
+                if let (Some(trace), Ok(mut last)) = (&reply.trace, self.last_trace.lock()) {
+                    *last = Some(trace.clone());
+                }
+                success(reply)
+            }
             Err(error) => failure(&error),
         }))
+    }
+
+    /// The folder of this client's last trajectory. No client sees another's.
+    fn trace(&self) -> Option<PathBuf> {
+        self.last_trace.lock().ok()?.clone()
+    }
+
+    fn with_traces(&self) -> Result<(), ErrorData> {
+        match self.server.traces {
+            Traces::Written => Ok(()),
+            Traces::Not => Err(ErrorData::method_not_found::<ListResourcesRequestMethod>()),
+        }
     }
 
     /// A token that ends the call with whichever comes first: the client's cancel, the end of the
@@ -223,7 +245,11 @@ pub(super) fn listed(definition: &ToolDefinition) -> McpTool {
 
 impl ServerHandler for Client {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder().enable_tools();
+        let capabilities = match self.server.traces {
+            Traces::Written => capabilities.enable_resources().build(),
+            Traces::Not => capabilities.build(),
+        };
         let identity = Implementation::new("jev", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(capabilities)
             .with_server_info(identity)
@@ -254,6 +280,28 @@ impl ServerHandler for Client {
             Some(tool) => self.run(tool, request, context).await,
             None => Err(ErrorData::invalid_params("no such tool", None)),
         }
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.with_traces()?;
+        Ok(ListResourcesResult::with_all_items(resources::list(
+            self.trace().as_deref(),
+        )))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.with_traces()?;
+        resources::read(self.trace().as_deref(), &request.uri)
+            .map(|contents| ReadResourceResult::new(vec![contents]).into())
+            .ok_or_else(|| ErrorData::resource_not_found("no such resource", None))
     }
 
     /// Requests that are no request of the protocol: an unknown method, or a known one whose

@@ -24,8 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LEGACY: &str = "2025-06-18";
 const MODERN: &str = "2026-07-28";
 
-fn server(world: &World, settings: &McpSettings, permission: Ruling) -> Arc<Server> {
-    let tool = ReadBrowser::new(
+fn reading_tool(world: &World) -> ReadBrowser {
+    ReadBrowser::new(
         ToolDefinition::read_browser(Naming::Single, None, Effects::ReadsOnly),
         Arc::new(Shared(world.source())),
         world.judge(),
@@ -34,8 +34,12 @@ fn server(world: &World, settings: &McpSettings, permission: Ruling) -> Arc<Serv
             threshold: Some(0.8),
             ..ReadSettings::default()
         },
-    );
-    Server::new(vec![Arc::new(tool)], settings, permission).unwrap()
+    )
+}
+
+fn server(world: &World, settings: &McpSettings, permission: Ruling) -> Arc<Server> {
+    let tool = reading_tool(world);
+    Server::new(vec![Arc::new(tool)], settings, permission, Traces::Not).unwrap()
 }
 
 fn held() -> World {

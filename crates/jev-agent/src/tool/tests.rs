@@ -276,6 +276,32 @@ async fn whatever_is_missing_is_typed_and_touches_nothing() {
 }
 
 #[tokio::test]
+async fn a_traced_call_leaves_a_trajectory_and_a_folder_that_fails_changes_nothing() {
+    let world = World::default();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for (place, written) in [(folder.path().to_owned(), true), (file, false)] {
+        let tool = tool(&world, Mode::Enforce).traced(TraceOptions::new(place));
+        let reply = call(
+            &tool,
+            Some(&ada()),
+            json!({"goal": QUESTION}),
+            &Ruling::Allow,
+        )
+        .await
+        .unwrap();
+        assert_eq!(reply.structured["status"], "VERIFIED");
+        assert_eq!(reply.trace.is_some(), written);
+        if let Some(trace) = reply.trace {
+            let summary = crate::trajectory::summary(&trace).unwrap();
+            let result = summary.result.as_ref().map(|name| name.as_str());
+            assert_eq!(result, Some("VERIFIED"), "{summary:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_cancelled_call_closes_what_it_opened() {
     let world = World {
         hold: Some(Arc::default()),

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::testing::GOAL;
+use crate::trajectory::TraceOptions;
 
 fn goal() -> Value {
     json!({ "goal": GOAL })
@@ -358,4 +359,39 @@ async fn a_tool_that_breaks_ends_its_call_alone() {
         "{answer}"
     );
     client.lists_tools().await;
+}
+
+#[tokio::test]
+async fn a_client_reads_its_own_last_trajectory_and_no_other() {
+    let world = World::default();
+    let folder = tempfile::tempdir().unwrap();
+    let tool = reading_tool(&world).traced(TraceOptions::new(folder.path()));
+    let server = Server::new(
+        vec![Arc::new(tool)],
+        &McpSettings::default(),
+        Ruling::Allow,
+        Traces::Written,
+    )
+    .unwrap();
+    let mut client = RawClient::begun(&server, json!({})).await;
+    client.call(1, goal()).await;
+    client.answer(1).await;
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "resources/list"});
+    client.send(list.clone()).await;
+    let (answer, _) = client.answer(2).await;
+    let uri = &answer["result"]["resources"][0]["uri"];
+    client
+        .send(
+            json!({"jsonrpc": "2.0", "id": 3, "method": "resources/read",
+                     "params": {"uri": uri}}),
+        )
+        .await;
+    let (answer, _) = client.answer(3).await;
+    let text = answer["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.contains(r#""result":"VERIFIED""#), "{text}");
+
+    let mut other = RawClient::begun(&server, json!({})).await;
+    other.send(list).await;
+    let (answer, _) = other.answer(2).await;
+    assert_eq!(answer["result"]["resources"], json!([]));
 }

@@ -1,0 +1,65 @@
+//! From a configuration to tools: one reading tool a source, all on one judge and one session
+//! factory.
+
+use std::sync::Arc;
+
+use jev_core::ports::{Judge, SessionFactory};
+use jev_verify::SpecError;
+
+use super::Config;
+use super::source::SourceSettings;
+use crate::source::{Shared, Source};
+use crate::tool::{Effects, Naming, ReadBrowser, ToolDefinition};
+use crate::trajectory::TraceOptions;
+
+impl Config {
+    /// The reading tools, in the order of the sources. They are `read_browser` for a single source
+    /// and `read_browser_NAME` for several.
+    ///
+    /// # Errors
+    /// None for a configuration that was read from a file.
+    pub fn read_tools(
+        &self,
+        judge: &Arc<dyn Judge>,
+        factory: &Arc<dyn SessionFactory>,
+    ) -> Result<Vec<ReadBrowser>, SpecError> {
+        let trace = self.trace.dir.as_ref().map(TraceOptions::new);
+        self.sources
+            .iter()
+            .map(|settings| {
+                let naming = match self.sources.len() {
+                    1 => Naming::Single,
+                    _ => Naming::OfSource(&settings.name),
+                };
+                let definition = ToolDefinition::read_browser(
+                    naming,
+                    settings.about.as_deref(),
+                    Effects::of(&settings.actions),
+                );
+                let source = Arc::new(Shared(settings.source(factory)?));
+                let tool =
+                    ReadBrowser::new(definition, source, Arc::clone(judge), self.read.clone());
+                Ok(match &trace {
+                    Some(trace) => tool.traced(trace.clone()),
+                    None => tool,
+                })
+            })
+            .collect()
+    }
+}
+
+impl SourceSettings {
+    /// The source itself, on this factory.
+    ///
+    /// # Errors
+    /// None for settings that were read from a file.
+    pub fn source(&self, factory: &Arc<dyn SessionFactory>) -> Result<Source, SpecError> {
+        Ok(Source {
+            factory: Arc::clone(factory),
+            verifier: self.verifier()?,
+            start: self.start.clone(),
+            access: self.access.clone(),
+            actions: self.actions.clone(),
+        })
+    }
+}
