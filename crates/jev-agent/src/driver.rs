@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jev_core::carried::Carried;
 use jev_core::contract::Contract;
 use jev_core::effect::{Effect, EffectKind};
 use jev_core::error::{DispatchError, JudgeError, Sent, SessionError, Stage, VerifyError};
@@ -46,6 +47,39 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
+/// Several observers, told in order.
+#[derive(Default)]
+pub struct Observers<'a>(Vec<&'a mut dyn Observer>);
+
+impl<'a> Observers<'a> {
+    /// Nobody yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one, when there is one.
+    #[must_use]
+    pub fn with(mut self, observer: Option<&'a mut dyn Observer>) -> Self {
+        self.0.extend(observer);
+        self
+    }
+}
+
+impl Observer for Observers<'_> {
+    fn input(&mut self, input: &Input, at: Timestamp) {
+        for observer in &mut self.0 {
+            observer.input(input, at);
+        }
+    }
+
+    fn record(&mut self, record: &Record) {
+        for observer in &mut self.0 {
+            observer.record(record);
+        }
+    }
+}
+
 /// Runs one contract to its end and closes what was opened, on every path. Dropping the future
 /// closes the session in the background.
 ///
@@ -58,6 +92,21 @@ pub async fn run(
     observer: &mut dyn Observer,
     cancel: &CancellationToken,
 ) -> Report {
+    resume(run, contract, Carried::default(), ports, observer, cancel)
+        .await
+        .0
+}
+
+/// As [`run`], on a tab that earlier runs have used; see [`Navigator::resume`]. Gives back what the
+/// next run is to know.
+pub async fn resume(
+    run: RunId,
+    contract: Contract,
+    carried: Carried,
+    ports: &Ports,
+    observer: &mut dyn Observer,
+    cancel: &CancellationToken,
+) -> (Report, Carried) {
     let mut driver = Driver {
         started: Instant::now(),
         ports: ports.clone(),
@@ -65,7 +114,7 @@ pub async fn run(
         kinds: HashMap::new(),
         session: OpenSession(None),
     };
-    let mut navigator = Navigator::new(run, contract);
+    let mut navigator = Navigator::resume(run, contract, carried);
     let mut cancelled = false;
     loop {
         while let Some(effect) = navigator.poll_effect() {
@@ -77,7 +126,7 @@ pub async fn run(
         if let Some(report) = navigator.report() {
             // Nothing is left to close: the navigator has seen the close's answer or given it up.
             driver.session.0 = None;
-            return report;
+            return (report, navigator.carry());
         }
         let wake = navigator
             .poll_timeout()

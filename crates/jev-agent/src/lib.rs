@@ -14,5 +14,5 @@ mod testing;
 pub mod tool;
 pub mod trajectory;
 
-pub use driver::{Observer, Ports, Unobserved, run};
+pub use driver::{Observer, Observers, Ports, Unobserved, resume, run};
 pub use tokio_util::sync::CancellationToken;

@@ -1,6 +1,6 @@
 //! The history of a run: what was done and what came of it, as the judge is told.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::action::Operation;
 use crate::snapshot::json_chars;
@@ -25,6 +25,30 @@ pub enum HistoryOutcome {
     ClaimedBlockedPageChanged,
     /// Waited.
     Waited,
+    /// It is not known whether it was carried out; it is never tried again.
+    Unknown,
+}
+
+/// What the host may do by its own hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum HostOperation {
+    /// Went to an address.
+    HostNavigate,
+    /// Filled a field. What was typed is told to nobody.
+    HostFill,
+    /// Pressed a control.
+    HostPress,
+}
+
+/// What was done: chosen by the judge, or done by the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
+pub enum HistoryOperation {
+    /// Chosen by the judge.
+    Judged(Operation),
+    /// Done by the host.
+    Host(HostOperation),
 }
 
 /// Whether a step led to another page state.
@@ -49,9 +73,9 @@ impl From<PageChange> for bool {
 /// One earlier step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HistoryEntry {
-    /// What was chosen.
-    pub operation: Operation,
-    /// The target's label, for a click. Page text: untrusted.
+    /// What was done, and by whom.
+    pub operation: HistoryOperation,
+    /// The target's label, for a click or an act of the host. Page text: untrusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// What came of it.

@@ -57,6 +57,7 @@
 pub mod access;
 pub mod action;
 pub mod asking;
+pub mod carried;
 pub mod contract;
 pub mod digest;
 pub mod effect;

@@ -14,15 +14,17 @@ mod verifying;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::action::Action;
+use crate::carried::Carried;
 use crate::contract::{Contract, Mode};
 use crate::effect::{Effect, EffectKind, Timer};
-use crate::history::HistoryEntry;
+use crate::history::{HistoryEntry, HistoryOperation, HistoryOutcome, PageChange};
 use crate::ids::{EffectId, GoalDigest, RunId};
 use crate::input::Input;
 use crate::ledger::{Spent, Timings};
 use crate::limits::WAIT_BOUND;
 use crate::ports::CloseReport;
-use crate::progress::Progress;
+use crate::progress::{ActionKey, Progress};
 use crate::receipt::{Receipt, UnknownCause};
 use crate::record::{Event, Record};
 use crate::report::{Report, StepReport};
@@ -73,6 +75,14 @@ impl Navigator {
     /// A run at its first moment; the effect that opens its session is waiting to be polled.
     #[must_use]
     pub fn new(run: RunId, contract: Contract) -> Self {
+        Self::resume(run, contract, Carried::default())
+    }
+
+    /// As [`Navigator::new`], on a tab that earlier runs have used: the judge is told their history,
+    /// and what led nowhere for them is not tried again. Opening then means taking the tab over as
+    /// it stands; its page is where the run begins, wherever that is inside the allow-list.
+    #[must_use]
+    pub fn resume(run: RunId, contract: Contract, carried: Carried) -> Self {
         let goal: Arc<str> = contract.goal.as_str().into();
         let goal_digest = contract.goal.digest();
         let mut navigator = Self {
@@ -88,9 +98,9 @@ impl Navigator {
             last_intent: 0,
             spent: Spent::default(),
             timings: Timings::default(),
-            progress: Progress::default(),
-            history: Arc::default(),
-            back_depth: 0,
+            progress: carried.progress,
+            history: carried.history,
+            back_depth: carried.back_depth,
             steps: Vec::new(),
             page: None,
             verification: None,
@@ -209,6 +219,35 @@ impl Navigator {
             timings: self.timings,
             elapsed: self.now.elapsed(),
         })
+    }
+
+    /// What the next run on the same tab is to know. An action whose outcome is not known is in it,
+    /// never to be offered again.
+    #[must_use]
+    pub fn carry(&self) -> Carried {
+        let mut history = Vec::clone(&self.history);
+        let mut progress = self.progress.carried();
+        if let Some(StepReport {
+            action: Some(action),
+            receipt: Some(Receipt::Unknown(_)),
+            ..
+        }) = self.steps.last()
+        {
+            let target = match action {
+                Action::Click { target } => Some(target),
+                Action::Scroll { .. } | Action::Back | Action::Reload | Action::Press { .. } => {
+                    None
+                }
+            };
+            progress.is_unknown(ActionKey::new(action.operation(), target));
+            history.push(HistoryEntry {
+                operation: HistoryOperation::Judged(action.operation()),
+                target: target.map(|target| target.label.clone()),
+                outcome: HistoryOutcome::Unknown,
+                page_changed: PageChange::Unchanged,
+            });
+        }
+        Carried::new(history, self.back_depth, progress)
     }
 
     fn budget_end(&self) -> Timestamp {

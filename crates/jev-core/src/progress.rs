@@ -31,7 +31,7 @@ impl ActionKey {
 }
 
 /// What a run has seen and used up.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Progress {
     seen: HashSet<PageVersion>,
     seen_offsets: HashSet<(PageVersion, u32)>,
@@ -70,6 +70,29 @@ impl Progress {
             .wrapping_add(set(4, &self.rejected))
             .wrapping_add(set(5, &self.dead_ends))
             .wrapping_add(set(6, &self.dead_addresses))
+    }
+
+    /// What the next run on the same tab has to know: what led nowhere. What was seen and verified
+    /// is another goal's.
+    pub(crate) fn carried(&self) -> Self {
+        Self {
+            without_effect: self.without_effect.clone(),
+            rejected: self.rejected.clone(),
+            dead_ends: self.dead_ends.clone(),
+            dead_addresses: self.dead_addresses.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The host has changed something: what had no effect or was refused may be tried again.
+    pub(crate) fn host_acted(&mut self) {
+        self.without_effect.clear();
+        self.rejected.clear();
+    }
+
+    /// It is not known whether this action was carried out; it is never offered again.
+    pub(crate) fn is_unknown(&mut self, key: ActionKey) {
+        self.dead_ends.insert(key);
     }
 
     /// Notes a page and says whether it is a state not seen before.

@@ -6,7 +6,7 @@ use super::phase::{Acted, Look, Phase, Why};
 use super::{Ending, Navigator};
 use crate::contract::{Mode, VerifyFirst};
 use crate::effect::EffectKind;
-use crate::history::{HistoryEntry, HistoryOutcome, PageChange};
+use crate::history::{HistoryEntry, HistoryOperation, HistoryOutcome, PageChange};
 use crate::progress::LedBy;
 use crate::record::Event;
 use crate::snapshot::Snapshot;
@@ -155,7 +155,8 @@ impl Navigator {
             HistoryOutcome::Stale
             | HistoryOutcome::Rejected
             | HistoryOutcome::ClaimedDoneNoEvidence
-            | HistoryOutcome::ClaimedBlockedPageChanged => {}
+            | HistoryOutcome::ClaimedBlockedPageChanged
+            | HistoryOutcome::Unknown => {}
         }
         self.remember(acted, snapshot);
     }
@@ -168,7 +169,7 @@ impl Navigator {
             PageChange::Changed
         };
         Arc::make_mut(&mut self.history).push(HistoryEntry {
-            operation: acted.operation,
+            operation: HistoryOperation::Judged(acted.operation),
             target: acted.label,
             outcome: acted.outcome,
             page_changed,
