@@ -43,6 +43,13 @@ impl SuiteReport {
     /// The table and the sums, for a terminal.
     #[must_use]
     pub fn table(&self) -> String {
+        let rows: Vec<String> = self.trials.iter().map(row).collect();
+        format!("{}\n{}\n\n{}", header(), rows.join("\n"), self.sums())
+    }
+
+    /// The sums and what went wrong, for a terminal that has shown every [`row`] already.
+    #[must_use]
+    pub fn sums(&self) -> String {
         let mut out = String::new();
         // Writing to a string can't fail.
         let _ = self.write(&mut out);
@@ -50,13 +57,8 @@ impl SuiteReport {
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "judge: {}   reach: {}", self.judge, reach(self.reach))?;
-        writeln!(out, "{}", header())?;
-        for trial in &self.trials {
-            writeln!(out, "{}", row(trial))?;
-        }
         let score = &self.score;
-        writeln!(out)?;
+        writeln!(out, "judge: {}   reach: {}", self.judge, reach(self.reach))?;
         writeln!(
             out,
             "VERIFIED {}/{} answerable   false {}/{} unanswerable   on another page {}   covered {}/{}",
@@ -102,6 +104,8 @@ impl SuiteReport {
             let what = match trial.outcome {
                 Outcome::Missed => "missed",
                 Outcome::FalseSuccess => "FALSE SUCCESS",
+                // It ended rightly, but not by anybody's choice.
+                Outcome::Declined if trial.cause.is_some() => "broken",
                 Outcome::Success | Outcome::Declined => continue,
             };
             write!(out, "{what}: {} {}", trial.id, trial.status)?;

@@ -2,6 +2,7 @@
 //! oracle and two judges that know nothing.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     reason = "a test panics where it fails; helpers outside of test functions too"
 )]
 
