@@ -2,6 +2,7 @@
 
 mod ci;
 mod demo;
+mod eval;
 mod picture;
 mod repo;
 mod run;
@@ -27,6 +28,8 @@ enum Command {
     Setup,
     /// Set up what is missing, then show the main job in a real Chromium.
     Demo(demo::Arguments),
+    /// Run tasks on real documentation sites in a real Chromium, and score them.
+    Eval(eval::Arguments),
     /// Set up what is missing, then run every test of the workspace.
     Test(test::Arguments),
     /// Check the rules of this repository that no compiler knows.
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Setup => setup::command(),
         Command::Demo(arguments) => demo::command(&arguments),
+        Command::Eval(arguments) => eval::command(&arguments),
         Command::Test(arguments) => test::command(&arguments),
         Command::Tidy => tidy::command(),
         Command::Ci => ci::command(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-const COLUMNS: usize = 112;
+const COLUMNS: usize = 122;
 const ADVANCE: f64 = 7.83;
 const LINE: usize = 20;
 const TOP: usize = 58;
