@@ -7,6 +7,7 @@ mod picture;
 mod repo;
 mod run;
 mod setup;
+mod sim;
 mod test;
 mod tidy;
 
@@ -34,6 +35,8 @@ enum Command {
     Test(test::Arguments),
     /// Check the rules of this repository that no compiler knows.
     Tidy,
+    /// Play the navigator through simulated worlds full of faults.
+    Sim(sim::Arguments),
     /// Format, lints, tidy and tests, as continuous integration runs them.
     Ci,
 }
@@ -45,13 +48,14 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => eval::command(&arguments),
         Command::Test(arguments) => test::command(&arguments),
         Command::Tidy => tidy::command(),
+        Command::Sim(arguments) => sim::command(&arguments),
         Command::Ci => ci::command(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("cargo xtask: {failure}");
-            ExitCode::FAILURE
+            ExitCode::from(failure.code())
         }
     }
 }

@@ -47,6 +47,14 @@ pub(crate) enum Failure {
         /// Which.
         names: Vec<&'static str>,
     },
+    /// A simulation found something, or did not reach what it should.
+    #[error("{what}")]
+    Simulation {
+        /// The exit code, as `sim.rs` lists them.
+        code: u8,
+        /// What was found.
+        what: String,
+    },
     /// Something else that this program could not make sense of.
     #[error("{what}")]
     Unreadable {
@@ -56,6 +64,20 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The code that the command ends with.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Simulation { code, .. } => *code,
+            Self::Start { .. }
+            | Self::Program { .. }
+            | Self::File { .. }
+            | Self::Missing { .. }
+            | Self::Rules { .. }
+            | Self::Steps { .. }
+            | Self::Unreadable { .. } => 1,
+        }
+    }
+
     pub(crate) fn file(path: &std::path::Path, error: io::Error) -> Self {
         Self::File {
             path: path.display().to_string(),

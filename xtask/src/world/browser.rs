@@ -26,7 +26,10 @@ impl World {
                 },
                 SessionError::StartStatus { status: 404 },
             ];
-            let error = self.chance.pick(&errors).unwrap_or(SessionError::LaunchFailed);
+            let error = self
+                .chance
+                .pick(&errors)
+                .unwrap_or(SessionError::LaunchFailed);
             return Input::OpenFailed(id, error);
         }
         if self.hits(Fault::OpenScope) {

@@ -55,10 +55,9 @@ impl Chance {
         let drawn = if bound <= 256 {
             u64::from(self.byte()) * bound / 256
         } else {
-            let wide = u64::from(self.byte()) << 16
-                | u64::from(self.byte()) << 8
-                | u64::from(self.byte());
-            wide * bound >> 24
+            let wide =
+                u64::from(self.byte()) << 16 | u64::from(self.byte()) << 8 | u64::from(self.byte());
+            (wide * bound) >> 24
         };
         drawn as u32
     }

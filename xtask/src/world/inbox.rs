@@ -32,11 +32,8 @@ impl Inbox {
     }
 
     fn first(&self) -> Option<usize> {
-        (0..self.posts.len()).min_by_key(|&index| {
-            self.posts
-                .get(index)
-                .map(|post| (post.at, post.order))
-        })
+        (0..self.posts.len())
+            .min_by_key(|&index| self.posts.get(index).map(|post| (post.at, post.order)))
     }
 
     /// When the next one arrives.
@@ -51,7 +48,7 @@ impl Inbox {
     }
 
     /// How many are on their way.
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.posts.len()
     }
 }

@@ -207,10 +207,7 @@ pub fn s10(w: &Witness) -> Verdict {
 
 /// A terminal state absorbs.
 pub fn s11(w: &Witness) -> Verdict {
-    let closing = matches!(
-        w.step.before,
-        Some(PhaseName::Closing | PhaseName::Closed)
-    );
+    let closing = matches!(w.step.before, Some(PhaseName::Closing | PhaseName::Closed));
     hold(
         !closing || w.step.ended.is_none(),
         "a run that had ended ended again",
@@ -322,7 +319,7 @@ pub fn s17(w: &Witness) -> Verdict {
 pub fn e1(w: &Witness) -> Verdict {
     match w.step.ended {
         Some((_, allowed)) => hold(
-            allowed || w.step.before == Some(PhaseName::Closed),
+            allowed,
             "the run ended in a status for which there was no cause",
         ),
         None => Ok(()),

@@ -12,7 +12,11 @@ use super::site::Next;
 
 /// The options of a question, in its order.
 pub fn options(questionnaire: &Questionnaire, number: usize) -> &[ChoiceOption] {
-    match questionnaire.questions.get(number).map(|question| &question.kind) {
+    match questionnaire
+        .questions
+        .get(number)
+        .map(|question| &question.kind)
+    {
         Some(QuestionKind::Choice { options, .. }) => options,
         Some(QuestionKind::Noul { .. } | QuestionKind::Score { .. }) | None => &[],
     }
@@ -50,7 +54,8 @@ fn place(options: &[ChoiceOption], next: &Next) -> Option<usize> {
 
 /// All on one option, or, when it is not among them, on `none` or else the last one.
 fn sure(options: &[ChoiceOption], place: Option<usize>, p: f64) -> Answer {
-    let fallback = operation_at(options, Operation::None).unwrap_or(options.len().saturating_sub(1));
+    let fallback =
+        operation_at(options, Operation::None).unwrap_or(options.len().saturating_sub(1));
     let place = place.unwrap_or(fallback);
     let others = options.len().saturating_sub(1).max(1);
     let rest = (1.0 - p) / others as f64;
@@ -107,7 +112,7 @@ pub fn answer(
         .map(|number| {
             let options = options(questionnaire, number);
             let place = match claim {
-                _ if wrong => Some(chance.below(options.len() as u32) as usize),
+                _ if wrong => Some(astray(chance, options)),
                 Some(operation) => operation_at(options, operation),
                 None => place(options, next),
             };
@@ -119,6 +124,24 @@ pub fn answer(
         break_rule(chance, &mut decision);
     }
     Ok(decision)
+}
+
+/// Any option, but seldom one that ends the run: a judge that strays shows more than one that stops.
+fn astray(chance: &mut Chance, options: &[ChoiceOption]) -> usize {
+    let ends = |place: usize| {
+        let subject = options.get(place).map(|option| &option.subject);
+        [Operation::Done, Operation::Blocked, Operation::None]
+            .iter()
+            .any(|end| subject == Some(&Subject::Operation(*end)))
+    };
+    let mut place = 0;
+    for _ in 0..3 {
+        place = chance.below(options.len() as u32) as usize;
+        if !ends(place) {
+            break;
+        }
+    }
+    place
 }
 
 /// Breaks one rule of an answer.

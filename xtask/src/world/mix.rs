@@ -170,12 +170,12 @@ impl Mix {
             Kind::Silent => mix.turn = chance.below(24),
             Kind::Mixed => {
                 mix.turn = 1 + chance.below(96);
+                // Most worlds have a judge that strays, else runs would be short and straight.
+                mix = mix.with(Fault::Wrong, chance.pick(&[0, 64, 160, 240]).unwrap_or(0));
                 for _ in 0..=chance.below(7) {
-                    let fault = chance.below(Fault::ALL.len() as u32) as usize;
-                    let rate = chance.pick(&[12, 48, 128, 230]).unwrap_or(0);
-                    if let Some(slot) = mix.rates.get_mut(fault) {
-                        *slot = rate;
-                    }
+                    let fault = chance.pick(Fault::ALL).unwrap_or(Fault::Ticks);
+                    let rate = chance.pick(&[6, 12, 24, 64, 128, 230]).unwrap_or(0);
+                    mix = mix.with(fault, rate);
                 }
             }
         }
@@ -286,17 +286,23 @@ pub fn contract(chance: &mut Chance, kind: Kind) -> Option<Contract> {
                 14 | 15 => Mode::Shadow,
                 _ => Mode::Enforce,
             };
-            draft.limits.steps = chance.pick(&[8, 1, 2, 3, 5, 24])?;
+            draft.limits.steps = chance.pick(&[8, 16, 64, 1, 3, 24])?;
             draft.limits.stale = chance.pick(&[2, 0, 1, 5])?;
-            draft.limits.no_progress = chance.pick(&[3, 1, 2, 6])?;
+            draft.limits.no_progress = chance.pick(&[3, 1, 5, 8])?;
             draft.limits.waits = chance.pick(&[3, 1, 2])?;
-            draft.limits.recoveries = chance.pick(&[2, 0, 1, 4])?;
-            draft.limits.state_chars = match chance.below(8) {
-                6 => 100,
-                7 => chance.pick(&[3_600, 4_200, 5_000])?,
+            draft.limits.recoveries = chance.pick(&[2, 0, 1, 8])?;
+            draft.limits.state_chars = match chance.below(32) {
+                31 => 100,
+                27..=30 => chance.pick(&[3_600, 4_200, 5_000])?,
                 _ => 32_000,
             };
-            let millis = chance.pick(&[10_000, 5_000, 2_000, 600, 60_000, 1])?;
+            let millis = match chance.below(16) {
+                15 => 1,
+                14 => 600,
+                13 => 2_000,
+                8..=12 => 60_000,
+                _ => 10_000,
+            };
             draft.budget = Duration::from_millis(millis);
             if chance.below(4) == 3 {
                 draft.actions = ActionPolicy::read_only();

@@ -5,19 +5,20 @@
 //! It knows `jev-core` alone, so that it can be built against a changed copy of it, and it reads
 //! all its draws from one [`Chance`], so that a seed or a fuzzer's bytes decide everything.
 
-mod browser;
+pub mod browser;
 pub mod case;
-mod chance;
+pub mod chance;
 pub mod coverage;
 pub mod ending;
-mod inbox;
+pub mod hunt;
+pub mod inbox;
 pub mod invariants;
-mod judge;
+pub mod judge;
 pub mod liveness;
 pub mod mix;
-mod reference;
+pub mod reference;
 pub mod site;
-mod verifier;
+pub mod verifier;
 pub mod witness;
 
 use std::time::Duration;
@@ -150,7 +151,7 @@ impl World {
             }
         }
         // A flood would only make the case long.
-        if self.inbox.len() > 12 {
+        if self.inbox.waiting() > 12 {
             return;
         }
         if self.hits(Fault::Foreign) {

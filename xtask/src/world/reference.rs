@@ -44,7 +44,11 @@ fn best(options: usize, answer: &Answer) -> Option<(usize, f64, f64)> {
         return None;
     }
     let mut order: Vec<usize> = (0..options).collect();
-    order.sort_by(|&a, &b| p.get(b).partial_cmp(&p.get(a)).unwrap_or(std::cmp::Ordering::Equal));
+    order.sort_by(|&a, &b| {
+        p.get(b)
+            .partial_cmp(&p.get(a))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
     let first = *order.first()?;
     let second = order.get(1).and_then(|&index| p.get(index)).copied();
     Some((first, *p.get(first)?, second.unwrap_or(0.0)))

@@ -130,12 +130,14 @@ impl Site {
                 page.hidden = chance.below(6) == 5;
                 if page.hidden {
                     let fold = chance.below(page.folds);
-                    page.controls.push(control("Show details", Leads::Reveals, fold));
+                    page.controls
+                        .push(control("Show details", Leads::Reveals, fold));
                 }
             } else if number < answer {
                 let fold = chance.below(page.folds);
                 let label = format!("Next {MARK} chapter");
-                page.controls.push(control(&label, Leads::Page(number + 1), fold));
+                page.controls
+                    .push(control(&label, Leads::Page(number + 1), fold));
             } else {
                 // Beside the chain: one link back onto it.
                 page.controls.push(control("Contents", Leads::Page(0), 0));
@@ -343,7 +345,9 @@ impl Site {
         }
         let wanted = if page.answer.is_some() {
             if page.hidden && !self.revealed {
-                page.controls.iter().find(|control| control.leads == Leads::Reveals)
+                page.controls
+                    .iter()
+                    .find(|control| control.leads == Leads::Reveals)
             } else {
                 return self.towards(page.answer.unwrap_or(0));
             }

@@ -32,8 +32,6 @@ pub struct Outstanding {
 /// A dispatch, at the moment it left the navigator.
 #[derive(Debug)]
 pub struct Dispatched {
-    /// The permit's intent.
-    pub intent: IntentId,
     /// Whether this intent had been dispatched before.
     pub repeated: bool,
     /// Whether the permit names the page, the address and the target that were judged, and what
@@ -216,8 +214,8 @@ impl Witness {
         };
         let foreign = input.effect().is_some() && !due;
         // Time that has run out changes the run whatever the input.
-        let inert = (foreign || (*input == Input::Tick && timer.is_none()))
-            && !(late && self.is_running());
+        let inert =
+            (foreign || (*input == Input::Tick && timer.is_none())) && !(late && self.is_running());
         self.step = StepFacts {
             due,
             foreign: inert,
@@ -246,10 +244,8 @@ impl Witness {
         }
         let receipt = matches!(input, Input::Receipt(..) | Input::DispatchFailed(..));
         let in_time = !late || receipt;
-        let matters = match input {
-            Input::Cancel | Input::SessionLost(_) => self.is_running() && !late,
-            _ => due && in_time && (self.is_running()),
-        };
+        let unasked = matches!(input, Input::Cancel | Input::SessionLost(_));
+        let matters = self.is_running() && ((unasked && !late) || (due && in_time));
         if let Input::Opened(..) = input
             && due
         {
@@ -269,13 +265,16 @@ impl Witness {
             judged: self.asked.as_ref().map(|(ask, _)| ask.snapshot()),
             asked: self.asked.as_ref().map(|(_, questionnaire)| questionnaire),
             choice: self.choice.as_ref(),
-            operation: self.acting.as_ref().map(|(_, _, _, (operation, ..))| *operation),
+            operation: self
+                .acting
+                .as_ref()
+                .map(|(_, _, _, (operation, ..))| *operation),
         };
         self.reference.heard(input, heard);
-        match input {
-            Input::Receipt(_, receipt) => self.remember(*receipt),
-            Input::Observed(_, page) => self.remember_page(page),
-            _ => {}
+        if let Input::Receipt(_, receipt) = input {
+            self.remember(*receipt);
+        } else if let Input::Observed(_, page) = input {
+            self.remember_page(page);
         }
     }
 
@@ -371,9 +370,15 @@ impl Witness {
         let page = ask.snapshot();
         let actions = &self.contract.actions;
         let again = |tried: &Tried| {
-            self.refused.contains(&(page.document.clone(), tried.clone()))
-                || self.without_effect.contains(&(page.version().clone(), tried.clone()))
-                || tried.2.as_ref().is_some_and(|href| self.dead.contains(href))
+            self.refused
+                .contains(&(page.document.clone(), tried.clone()))
+                || self
+                    .without_effect
+                    .contains(&(page.version().clone(), tried.clone()))
+                || tried
+                    .2
+                    .as_ref()
+                    .is_some_and(|href| self.dead.contains(href))
         };
         let nothing_tried =
             self.refused.is_empty() && self.without_effect.is_empty() && self.dead.is_empty();
@@ -381,7 +386,10 @@ impl Witness {
             if !actions.offers(candidate.role, &candidate.label) {
                 return Some("a control that policy does not allow is offered");
             }
-            let away = candidate.href.as_ref().map(|href| !self.contract.access.allows(href));
+            let away = candidate
+                .href
+                .as_ref()
+                .map(|href| !self.contract.access.allows(href));
             if away == Some(true) {
                 return Some("an address that is not allowed is offered");
             }
@@ -418,7 +426,9 @@ impl Witness {
 
     fn dispatches(&mut self, permit: &Permit) {
         let intent = permit.intent();
-        let place = usize::try_from(intent.0).unwrap_or(usize::MAX).saturating_sub(1);
+        let place = usize::try_from(intent.0)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(1);
         if self.intents.len() <= place && place < 1_000 {
             self.intents.resize(place + 1, (0, 0));
         }
@@ -451,7 +461,6 @@ impl Witness {
             _ => false,
         };
         self.step.dispatched = Some(Dispatched {
-            intent,
             repeated,
             as_judged,
             strong: choice.is_some_and(|choice| choice.strong),
@@ -498,7 +507,9 @@ impl Witness {
         self.step.events += u32::from(!matches!(record.event, Event::Ignored(..)));
         match &record.event {
             Event::Received(intent, receipt) => {
-                let place = usize::try_from(intent.0).unwrap_or(usize::MAX).saturating_sub(1);
+                let place = usize::try_from(intent.0)
+                    .unwrap_or(usize::MAX)
+                    .saturating_sub(1);
                 if let Some((_, receipts)) = self.intents.get_mut(place) {
                     *receipts += 1;
                 }

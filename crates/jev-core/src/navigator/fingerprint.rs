@@ -1,5 +1,5 @@
 //! The fingerprint: a digest of everything that decides what a run does next, for state searches.
-//! Ids, spent totals without a limit, timings and the report's own memory are left out, so two
+//! The time, ids, spent totals without a limit, timings and the report's own memory are left out, so two
 //! histories that can only go on alike have one fingerprint.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +17,6 @@ impl Navigator {
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let into = &mut hasher;
-        self.now.hash(into);
         phase(&self.phase, into);
         let spent = &self.spent;
         (spent.steps, spent.recoveries, spent.stale).hash(into);

@@ -1,0 +1,117 @@
+//! `cargo xtask sim`: plays cases of the simulated world until one fails, all are played, or time
+//! is up; a failure names the one command that repeats it.
+//!
+//! Exit codes: 0 all held, 1 the command itself failed, 11 a safety invariant was broken, 12 a
+//! liveness invariant was broken, 13 something panicked, 14 the cases did not reach all that they
+//! should have.
+
+use std::time::Duration;
+
+use xtask::world::Chance;
+use xtask::world::case::{self, Broken, Orders};
+use xtask::world::hunt::{self, Fault, Hunt, Plan};
+
+use crate::run::Failure;
+
+/// Options of `cargo xtask sim`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// How many cases to play.
+    #[arg(long, default_value_t = 50_000)]
+    cases: u64,
+    /// The seed of all cases. The same seed and number give the same case on every machine.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The number of the first case.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Begin no new case after so many minutes.
+    #[arg(long)]
+    minutes: Option<u64>,
+    /// Tell the story of each case; for a few cases.
+    #[arg(long)]
+    story: bool,
+}
+
+/// So many cases reach everything; fewer may miss something by chance.
+const COVERING: u64 = 20_000;
+
+/// `cargo xtask sim`.
+pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.story {
+        for number in 0..arguments.cases {
+            tell(arguments.seed, arguments.first + number);
+        }
+    }
+    let hunt = hunt::hunt(Plan {
+        seed: arguments.seed,
+        first: arguments.first,
+        cases: arguments.cases,
+        time: arguments
+            .minutes
+            .map(|minutes| Duration::from_secs(60 * minutes)),
+    });
+    report(&hunt);
+    if let Some((case, fault)) = &hunt.fault {
+        return Err(explain(arguments.seed, *case, fault));
+    }
+    let missing = hunt.coverage.missing();
+    if hunt.cases >= COVERING && !missing.is_empty() {
+        return Err(Failure::Simulation {
+            code: 14,
+            what: format!("never reached: {}", missing.join(", ")),
+        });
+    }
+    Ok(())
+}
+
+fn tell(seed: u64, case: u64) {
+    println!("case {case} of seed {seed}");
+    let orders = Orders {
+        tell: true,
+        ..Orders::default()
+    };
+    let played = case::play(Chance::of_case(seed, case), orders);
+    for line in played.story {
+        println!("{line}");
+    }
+    println!();
+}
+
+fn explain(seed: u64, case: u64, fault: &Fault) -> Failure {
+    let (code, what) = match fault {
+        Fault::Broke(failure) => {
+            let code = match failure.broken {
+                Broken::Safety => 11,
+                Broken::Liveness => 12,
+            };
+            (code, failure.to_string())
+        }
+        Fault::Crashed(words) => (13, format!("a panic: {words}")),
+    };
+    Failure::Simulation {
+        code,
+        what: format!(
+            "case {case} of seed {seed}: {what}\n\
+             repeat it with: cargo xtask sim --seed {seed} --first {case} --cases 1 --story"
+        ),
+    }
+}
+
+fn report(hunt: &Hunt) {
+    println!(
+        "{} cases, {} inputs in {:.1} s: {:.0} cases a second",
+        hunt.cases,
+        hunt.coverage.inputs,
+        hunt.took.as_secs_f64(),
+        hunt.rate()
+    );
+    let mut kind = "";
+    for (of, name, count) in hunt.coverage.counts() {
+        if of != kind {
+            println!("{of}:");
+            kind = of;
+        }
+        println!("  {count:>10}  {name}");
+    }
+}

@@ -1,0 +1,424 @@
+//! One case: a navigator and its twin in one world, step by step, with every invariant asked after
+//! every step.
+
+use std::fmt;
+
+use jev_core::contract::{Contract, Mode};
+use jev_core::effect::{Effect, EffectKind};
+use jev_core::ids::RunId;
+use jev_core::input::Input;
+use jev_core::navigator::Navigator;
+use jev_core::question::Questionnaire;
+use jev_core::record::{Event, Record};
+use jev_core::time::Timestamp;
+
+use super::coverage::{Coverage, Step};
+use super::ending;
+use super::invariants::SAFETY;
+use super::liveness::{Course, LIVENESS};
+use super::mix::{self, Fault, Kind, Mix};
+use super::site::Site;
+use super::witness::Witness;
+use super::{Chance, World};
+
+/// Which kind of promise was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// Something happened that must never happen.
+    Safety,
+    /// Something that must happen did not.
+    Liveness,
+}
+
+/// A broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The invariant's name.
+    pub invariant: &'static str,
+    /// What is wrong.
+    pub why: &'static str,
+    /// Which kind it is.
+    pub broken: Broken,
+    /// After how many inputs.
+    pub input: u32,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, why, input) = (self.invariant, self.why, self.input);
+        write!(f, "{name} after input {input}: {why}")
+    }
+}
+
+/// What a case is asked to do beside running.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Orders {
+    /// Cancel in place of the input of this number.
+    pub cancel_at: Option<u32>,
+    /// Write the story down.
+    pub tell: bool,
+}
+
+/// How a case went.
+#[derive(Debug, Default)]
+pub struct Played {
+    /// What it reached.
+    pub coverage: Coverage,
+    /// What it broke.
+    pub failure: Option<Failure>,
+    /// Its story, when it was asked for.
+    pub story: Vec<String>,
+    /// Inputs handled before the end.
+    pub inputs: u32,
+}
+
+/// More inputs than any run may take; a run that takes them does not end.
+const INPUTS_MOST: u32 = 4_000;
+
+struct Case {
+    navigator: Navigator,
+    twin: Navigator,
+    world: World,
+    witness: Witness,
+    now: Timestamp,
+    inputs: u32,
+    unasked: u32,
+    told: Vec<(Input, Timestamp)>,
+    played: Played,
+    orders: Orders,
+}
+
+/// Plays the case that a source of chance draws.
+pub fn play(mut chance: Chance, orders: Orders) -> Played {
+    let mix = Mix::draw(&mut chance);
+    let Some(contract) = mix::contract(&mut chance, mix.kind) else {
+        return Played::default();
+    };
+    play_under(chance, mix, contract, orders)
+}
+
+/// Plays a case under a mix and a contract.
+pub fn play_under(mut chance: Chance, mix: Mix, contract: Contract, orders: Orders) -> Played {
+    let site = Site::draw(&mut chance, contract.reach, contract.scope.clone());
+    let world = World::new(chance, mix, site, contract.budget);
+    let mut case = Case {
+        navigator: Navigator::new(RunId(1), contract.clone()),
+        twin: Navigator::new(RunId(1), contract.clone()),
+        world,
+        witness: Witness::new(contract),
+        now: Timestamp::ZERO,
+        inputs: 0,
+        unasked: 0,
+        told: Vec::new(),
+        played: Played::default(),
+        orders,
+    };
+    if orders.tell {
+        case.introduce();
+    }
+    let failure = case.run().err();
+    case.played.failure = failure;
+    case.played.inputs = case.inputs;
+    case.played
+}
+
+impl Case {
+    fn run(&mut self) -> Result<(), Failure> {
+        self.played.coverage.began();
+        self.drain();
+        self.witness.after(&self.navigator);
+        self.check()?;
+        while !self.navigator.is_closed() {
+            if self.inputs >= INPUTS_MOST {
+                return self.live();
+            }
+            self.world.disturb(self.now, self.inputs);
+            let Some((input, at)) = self.next_input() else {
+                return self.live();
+            };
+            self.step(input, at)?;
+        }
+        self.end()?;
+        self.live()
+    }
+
+    /// What comes next: the first thing on its way, or the timer.
+    fn next_input(&mut self) -> Option<(Input, Timestamp)> {
+        if self.orders.cancel_at == Some(self.inputs) {
+            return Some((Input::Cancel, self.now));
+        }
+        let wakes = self.navigator.poll_timeout().map(|(at, _)| at);
+        let timer_first = match (self.world.inbox.next_at(), wakes) {
+            (Some(post), Some(wakes)) => wakes <= post,
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        if timer_first {
+            let mut at = wakes?;
+            if self.world.hits(Fault::LateTicks) {
+                at = at.after(self.world.millis(500));
+            }
+            return Some((Input::Tick, at));
+        }
+        let (mut at, input) = self.world.inbox.take()?;
+        if self.world.hits(Fault::BackInTime) {
+            at = Timestamp::since_start(at.elapsed() / 2);
+        }
+        Some((input, at))
+    }
+
+    fn step(&mut self, input: Input, at: Timestamp) -> Result<(), Failure> {
+        self.inputs += 1;
+        self.now = self.now.max(at);
+        self.witness.before(&self.navigator, &input, at);
+        let facts = &self.witness.step;
+        let due_timer = facts.timer;
+        if !facts.due && due_timer.is_none() {
+            self.unasked += 1;
+        }
+        if let Some(timer) = due_timer {
+            self.played.coverage.fired(timer);
+        }
+        if self.orders.tell {
+            let line = format!(
+                "{:>9.3} s  < {}",
+                self.now.elapsed().as_secs_f64(),
+                said(&input)
+            );
+            self.played.story.push(line);
+        }
+        if self.witness.contract.mode == Mode::Shadow {
+            self.told.push((input.clone(), at));
+        }
+        let from = self.navigator.phase();
+        self.twin.handle(input.clone(), at);
+        let name = Step::new(from, &input, from);
+        self.navigator.handle(input, at);
+        let to = self.navigator.phase();
+        self.played.coverage.step(Step { to, ..name });
+        self.drain();
+        self.witness.after(&self.navigator);
+        self.check()
+    }
+
+    /// Takes what the navigator has to say, and compares it with what its twin says.
+    fn drain(&mut self) {
+        let mut differs = self.navigator.phase() != self.twin.phase()
+            || self.navigator.poll_timeout() != self.twin.poll_timeout()
+            || self.navigator.spent() != self.twin.spent();
+        while let Some(effect) = self.navigator.poll_effect() {
+            let twin = self.twin.poll_effect();
+            differs |= twin.is_none_or(|twin| !same(&effect, &twin));
+            self.played.coverage.effect(&effect.kind);
+            let asked = match &effect.kind {
+                EffectKind::AskJudge(ask) => Some(ask.questionnaire()),
+                EffectKind::Open(_)
+                | EffectKind::Observe
+                | EffectKind::Dispatch(_)
+                | EffectKind::Verify(_)
+                | EffectKind::Wait { .. }
+                | EffectKind::Close { .. } => None,
+            };
+            if self.orders.tell {
+                let line = format!("             > {}", wanted(&effect, asked.as_ref()));
+                self.played.story.push(line);
+            }
+            self.witness.effect(&effect, asked.clone());
+            self.world.take(effect, asked.as_ref(), self.now);
+        }
+        differs |= self.twin.poll_effect().is_some();
+        while let Some(record) = self.navigator.poll_record() {
+            differs |= self.twin.poll_record().as_ref() != Some(&record);
+            self.recorded(&record);
+        }
+        differs |= self.twin.poll_record().is_some();
+        self.witness.step.twin_differs = differs;
+        let permitted = self.witness.intents.iter().filter(|(sent, _)| *sent > 0);
+        let permitted = permitted.count();
+        let reached = self.world.reached.len();
+        self.witness.unpermitted =
+            u32::try_from(reached.saturating_sub(permitted)).unwrap_or(u32::MAX);
+    }
+
+    fn recorded(&mut self, record: &Record) {
+        self.witness.record(record);
+        match &record.event {
+            Event::Received(_, receipt) => self.played.coverage.received(*receipt),
+            Event::Ending(status, _) => self.played.coverage.ended(*status),
+            Event::Opened
+            | Event::Observed(_)
+            | Event::Verified(_)
+            | Event::VerifyFailed(_)
+            | Event::Asked(_)
+            | Event::Narrowed { .. }
+            | Event::Proposed(_)
+            | Event::JudgeFailed(_)
+            | Event::Intent(..)
+            | Event::Waited(_)
+            | Event::Recovered(_)
+            | Event::Ignored(..)
+            | Event::SessionFailed(_)
+            | Event::Closed(_) => {}
+        }
+        if self.orders.tell {
+            let mut line = format!("               {}", record.event.name());
+            if let Event::Ending(status, _) = &record.event {
+                line = format!("{line} {}", status.name());
+            } else if let Event::Received(intent, receipt) = &record.event {
+                line = format!("{line} {intent} {}", receipt.name());
+            }
+            self.played.story.push(line);
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        for (invariant, holds) in SAFETY {
+            holds(&self.witness).map_err(|why| Failure {
+                invariant,
+                why,
+                broken: Broken::Safety,
+                input: self.inputs,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The run is closed: what comes now comes too late.
+    fn end(&mut self) -> Result<(), Failure> {
+        let Some(report) = self.navigator.report() else {
+            return Err(Failure {
+                invariant: "S11",
+                why: "a closed run has no report",
+                broken: Broken::Safety,
+                input: self.inputs,
+            });
+        };
+        let inputs = self.inputs;
+        let mut late: Vec<(Input, Timestamp)> = Vec::new();
+        while let Some((at, input)) = self.world.inbox.take().filter(|_| late.len() < 6) {
+            late.push((input, at));
+        }
+        let last = self.now.after(std::time::Duration::from_secs(1));
+        late.extend(ending::too_late().map(|input| (input, last)));
+        for (input, at) in late {
+            self.step(input, at)?;
+        }
+        self.inputs = inputs;
+        if let Some(after) = self.navigator.report() {
+            self.witness.reports = Some((report, after));
+        }
+        self.witness.telemetry = ending::telemetry_json(&self.witness);
+        if self.witness.contract.mode == Mode::Shadow {
+            self.witness.off_output = ending::off_output(&self.witness.contract, &self.told);
+        }
+        self.check()
+    }
+
+    fn live(&self) -> Result<(), Failure> {
+        let course = Course {
+            kind: match self.orders.cancel_at {
+                None => self.world.mix.kind,
+                Some(_) => Kind::Calm,
+            },
+            inputs: self.inputs,
+            unasked: self.unasked,
+            prompt: self.world.mix.rate(Fault::LateTicks) == 0,
+        };
+        for (invariant, holds) in LIVENESS {
+            holds(&self.witness, &course).map_err(|why| Failure {
+                invariant,
+                why,
+                broken: Broken::Liveness,
+                input: self.inputs,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn introduce(&mut self) {
+        let contract = &self.witness.contract;
+        let mix = &self.world.mix;
+        let faults: Vec<String> = mix
+            .active()
+            .map(|(fault, rate)| format!("{fault:?} {rate}/256"))
+            .collect();
+        self.played.story.extend([
+            format!(
+                "a {:?} world, turning after input {}: {}",
+                mix.kind,
+                mix.turn,
+                faults.join(", ")
+            ),
+            format!(
+                "{:?}, {:?}, {:?}, {:?}, budget {:?}, {:?}",
+                contract.mode,
+                contract.layout,
+                contract.gate,
+                contract.verify_first,
+                contract.budget,
+                contract.limits
+            ),
+        ]);
+    }
+}
+
+fn same(one: &Effect, other: &Effect) -> bool {
+    one.id == other.id
+        && one.deadline == other.deadline
+        && match (&one.kind, &other.kind) {
+            (EffectKind::Dispatch(one), EffectKind::Dispatch(other)) => one == other,
+            (EffectKind::AskJudge(one), EffectKind::AskJudge(other)) => one == other,
+            (EffectKind::Open(one), EffectKind::Open(other)) => one == other,
+            (EffectKind::Wait { bound: one }, EffectKind::Wait { bound: other }) => one == other,
+            (one, other) => one.name() == other.name(),
+        }
+}
+
+fn said(input: &Input) -> String {
+    match input {
+        Input::Observed(id, page) => format!(
+            "{id} Observed {} {} at {} ({} candidates, version {})",
+            page.document,
+            page.url,
+            page.scroll.offset,
+            page.candidates.len(),
+            page.version().as_str().get(..6).unwrap_or("")
+        ),
+        Input::Judged(id, decision) => format!("{id} Judged {:?}", decision.answers),
+        Input::Verified(id, verification) => format!("{id} Verified {:?}", verification.verdict),
+        Input::Opened(..)
+        | Input::OpenFailed(..)
+        | Input::ObserveFailed(..)
+        | Input::JudgeFailed(..)
+        | Input::Receipt(..)
+        | Input::DispatchFailed(..)
+        | Input::Waited(..)
+        | Input::WaitFailed(..)
+        | Input::VerifyFailed(..)
+        | Input::SessionLost(_)
+        | Input::Closed(..)
+        | Input::Cancel
+        | Input::Tick => format!("{input:?}"),
+    }
+}
+
+fn wanted(effect: &Effect, asked: Option<&Questionnaire>) -> String {
+    let name = effect.kind.name();
+    let id = effect.id;
+    match (&effect.kind, asked) {
+        (EffectKind::Dispatch(permit), _) => format!("{id} {name} {:?}", permit.action()),
+        (EffectKind::AskJudge(_), Some(asked)) => {
+            let options: Vec<String> = (0..asked.questions.len())
+                .map(|number| {
+                    let names: Vec<&str> = super::judge::options(asked, number)
+                        .iter()
+                        .map(|option| option.name.as_str())
+                        .collect();
+                    names.join(" ")
+                })
+                .collect();
+            format!("{id} {name} {:?}: {}", asked.stage, options.join(" | "))
+        }
+        _ => format!("{id} {name}"),
+    }
+}
