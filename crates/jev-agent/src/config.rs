@@ -49,6 +49,21 @@ pub struct Config {
     pub mcp: McpSettings,
 }
 
+impl Default for Config {
+    /// What an empty file says.
+    fn default() -> Self {
+        Self {
+            judge: JudgeSettings::default(),
+            sources: Vec::new(),
+            browser: BrowserSettings::default(),
+            trace: TraceSettings::default(),
+            read: ReadSettings::default(),
+            permission: Ruling::Allow,
+            mcp: McpSettings::default(),
+        }
+    }
+}
+
 /// Which browser, as `[browser]` says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BrowserSettings {

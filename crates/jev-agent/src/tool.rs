@@ -111,7 +111,7 @@ pub struct ReadBrowser {
     sources: Arc<dyn SourceProvider>,
     judge: Arc<dyn Judge>,
     settings: ReadSettings,
-    trace: Option<TraceOptions>,
+    tracing: Option<Tracing>,
     runs: AtomicU64,
 }
 
@@ -132,16 +132,16 @@ impl ReadBrowser {
             sources,
             judge,
             settings,
-            trace: None,
+            tracing: None,
             runs: AtomicU64::new(1),
         }
     }
 
     /// The same tool, writing each run's trajectory.
     #[must_use]
-    pub fn traced(self, trace: TraceOptions) -> Self {
+    pub fn traced(self, tracing: Tracing) -> Self {
         Self {
-            trace: Some(trace),
+            tracing: Some(tracing),
             ..self
         }
     }
@@ -195,7 +195,7 @@ impl ReadBrowser {
         };
         let mut watch = Watch {
             host: call.observer,
-            trace: self.trace.as_ref().and_then(begin_trace),
+            trace: self.tracing.as_ref().and_then(Tracing::begin),
         };
         let id = RunId(number);
         if let Some(trace) = &mut watch.trace {
@@ -253,11 +253,22 @@ impl Tool for ReadBrowser {
     }
 }
 
-/// A trajectory that can't be begun is said to the host's log; the run goes on without it.
-fn begin_trace(options: &TraceOptions) -> Option<Trajectory> {
-    Trajectory::create(options, Redactor::default())
-        .inspect_err(|error| tracing::warn!(%error, "no trajectory"))
-        .ok()
+/// Where trajectories go, and what is hidden in them.
+#[derive(Clone, Debug)]
+pub struct Tracing {
+    /// Where.
+    pub options: TraceOptions,
+    /// Knows the host's credentials.
+    pub redactor: Redactor,
+}
+
+impl Tracing {
+    /// A trajectory that can't be begun is said to the host's log; the run goes on without it.
+    fn begin(&self) -> Option<Trajectory> {
+        Trajectory::create(&self.options, self.redactor.clone())
+            .inspect_err(|error| tracing::warn!(%error, "no trajectory"))
+            .ok()
+    }
 }
 
 /// The host's observer, and the trajectory when one is written.

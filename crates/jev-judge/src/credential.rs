@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use jev_core::error::JudgeError;
+use jev_core::redact::{Hidden, Redactor};
 
 /// Shortest key that is looked for in request bodies; shorter ones ("EMPTY", "x") are stand-ins
 /// for local servers and stand in any text by chance.
@@ -26,6 +27,11 @@ impl Secret {
     /// The key itself, for the header and nothing else.
     pub(crate) fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// Tells a redactor to hide the key wherever it meets it.
+    pub fn hide_in(&self, redactor: &mut Redactor) {
+        redactor.hide(&self.0, Hidden::Credential);
     }
 
     /// Whether a request body holds the key, as it is or as JSON escapes it.

@@ -9,8 +9,7 @@ use jev_verify::SpecError;
 use super::Config;
 use super::source::SourceSettings;
 use crate::source::{Shared, Source};
-use crate::tool::{Effects, Naming, ReadBrowser, ToolDefinition};
-use crate::trajectory::TraceOptions;
+use crate::tool::{Effects, Naming, ReadBrowser, ToolDefinition, Tracing};
 
 impl Config {
     /// The reading tools, in the order of the sources. They are `read_browser` for a single source
@@ -22,8 +21,8 @@ impl Config {
         &self,
         judge: &Arc<dyn Judge>,
         factory: &Arc<dyn SessionFactory>,
+        tracing: Option<&Tracing>,
     ) -> Result<Vec<ReadBrowser>, SpecError> {
-        let trace = self.trace.dir.as_ref().map(TraceOptions::new);
         self.sources
             .iter()
             .map(|settings| {
@@ -39,8 +38,8 @@ impl Config {
                 let source = Arc::new(Shared(settings.source(factory)?));
                 let tool =
                     ReadBrowser::new(definition, source, Arc::clone(judge), self.read.clone());
-                Ok(match &trace {
-                    Some(trace) => tool.traced(trace.clone()),
+                Ok(match tracing {
+                    Some(tracing) => tool.traced(tracing.clone()),
                     None => tool,
                 })
             })

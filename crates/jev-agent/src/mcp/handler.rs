@@ -93,12 +93,15 @@ impl Client {
             Arc::clone(&gate),
             Arc::clone(&self.server),
             progress,
-            cancel,
+            cancel.clone(),
         ));
         let outcome = task.await.unwrap_or(Err(ToolError::Failed));
         if let Some(sender) = sender {
             // Notices come before the result; a client that does not read them is not waited for.
-            let _ = tokio::time::timeout(LAST_NOTICES, sender).await;
+            tokio::select! {
+                _ = tokio::time::timeout(LAST_NOTICES, sender) => {}
+                () = cancel.cancelled() => {}
+            }
         }
         let unasked = matches!(
             outcome,

@@ -180,8 +180,14 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
             .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return response;
     }
+    let deletes = *request.method() == Method::DELETE;
     if *request.method() != Method::POST {
-        return next.run(request).await;
+        let mut response = next.run(request).await;
+        // The end of a session is done, not accepted for later; some clients insist on the word.
+        if deletes && response.status() == StatusCode::ACCEPTED {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        return response;
     }
     let (mut parts, body) = request.into_parts();
     let read = axum::body::to_bytes(body, MESSAGE_MAX_BYTES);

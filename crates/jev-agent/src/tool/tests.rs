@@ -282,7 +282,10 @@ async fn a_traced_call_leaves_a_trajectory_and_a_folder_that_fails_changes_nothi
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     for (place, written) in [(folder.path().to_owned(), true), (file, false)] {
-        let tool = tool(&world, Mode::Enforce).traced(TraceOptions::new(place));
+        let tool = tool(&world, Mode::Enforce).traced(Tracing {
+            options: TraceOptions::new(place),
+            redactor: Redactor::default(),
+        });
         let reply = call(
             &tool,
             Some(&ada()),

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use jev_core::redact::Redactor;
+
 use super::*;
 use crate::testing::GOAL;
+use crate::tool::Tracing;
 use crate::trajectory::TraceOptions;
 
 fn goal() -> Value {
@@ -365,7 +368,10 @@ async fn a_tool_that_breaks_ends_its_call_alone() {
 async fn a_client_reads_its_own_last_trajectory_and_no_other() {
     let world = World::default();
     let folder = tempfile::tempdir().unwrap();
-    let tool = reading_tool(&world).traced(TraceOptions::new(folder.path()));
+    let tool = reading_tool(&world).traced(Tracing {
+        options: TraceOptions::new(folder.path()),
+        redactor: Redactor::default(),
+    });
     let server = Server::new(
         vec![Arc::new(tool)],
         &McpSettings::default(),
