@@ -76,6 +76,17 @@ pub const KNOWN: &str = "lexical, embedded, scripted:FILE, systemone:URL[#MODEL]
 typesafe[:MODEL], openrouter[:MODEL], record:FILE=JUDGE, replay:FILE";
 
 impl JudgeSpec {
+    /// The best judge that needs nothing: the embedded one where it is part of the build and its
+    /// model is installed, else the lexical one. Looks at files, so two calls may differ.
+    #[must_use]
+    pub fn preferred() -> Self {
+        #[cfg(feature = "embedded")]
+        if crate::embedded::Weights::locate().is_ok() {
+            return Self::Embedded;
+        }
+        Self::Lexical
+    }
+
     /// Reads a judge's name.
     ///
     /// # Errors
@@ -240,6 +251,12 @@ fn http<P: Provider + 'static>(
     Ok(Arc::new(judge))
 }
 
+#[cfg(feature = "embedded")]
+fn embedded() -> Result<Arc<dyn Judge>, JudgeError> {
+    Ok(Arc::new(crate::embedded::EmbeddedJudge::installed()?))
+}
+
+#[cfg(not(feature = "embedded"))]
 fn embedded() -> Result<Arc<dyn Judge>, JudgeError> {
     Err(config(
         "judge `embedded` is not part of this build; use `lexical`".to_owned(),
