@@ -2,12 +2,16 @@
 //! a judge and a verifier.
 #![forbid(unsafe_code)]
 
+pub mod chat;
 pub mod config;
 pub mod driver;
+mod lease;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+pub mod memory;
 pub mod pages;
 pub mod permission;
+pub mod runtime;
 pub mod source;
 #[cfg(test)]
 mod testing;

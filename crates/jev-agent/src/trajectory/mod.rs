@@ -25,6 +25,7 @@ use jev_core::status::Status;
 use jev_core::time::Timestamp;
 
 use crate::driver::Observer;
+use crate::runtime::TaskResult;
 use convert::Converter;
 use file::{Appended, LineFile, private_folder};
 use inputs::InputLog;
@@ -131,6 +132,12 @@ enum Writing {
     Ended,
 }
 
+fn started() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
 /// Makes ids of one process differ.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -226,10 +233,7 @@ impl Trajectory {
         self.run = Some(run);
         self.run_began = self.began.elapsed();
         self.ending = None;
-        let started = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
-        let plan = self.converter.plan(contract, judge, objectives, started);
+        let plan = self.converter.plan(contract, judge, objectives, started());
         self.write(self.run_began, Body::Plan(plan));
         if let Some(inputs) = &mut self.inputs {
             let written = inputs.run(run, contract);
@@ -241,6 +245,59 @@ impl Trajectory {
     pub fn end_run(&mut self, report: &Report) {
         let end = self.converter.end(report);
         self.end(end);
+    }
+
+    /// A task begins; its runs follow.
+    pub(crate) fn begin_task(
+        &mut self,
+        contract: &Contract,
+        judge: &JudgeIdentity,
+        objectives: &[&str],
+    ) {
+        self.run = None;
+        let plan = self.converter.plan(contract, judge, objectives, started());
+        self.write(self.began.elapsed(), Body::Plan(plan));
+    }
+
+    /// A step of a task begins.
+    pub(crate) fn step(&mut self, number: u32, objective: &str) {
+        self.run = None;
+        self.note(|converter| {
+            Body::Note(Note::Step {
+                number,
+                objective: converter.sentence(objective),
+            })
+        });
+    }
+
+    /// A recovery was spent outside of a run.
+    pub(crate) fn recovered(&mut self, what: &'static str) {
+        self.note(|_| {
+            Body::Recover(Recover {
+                what: Name::word(what),
+            })
+        });
+    }
+
+    /// The task is over, and so is the trajectory.
+    pub(crate) fn end_task(&mut self, result: &TaskResult) {
+        self.run = None;
+        let status = result.reason.status();
+        let cause = result.reason.words();
+        self.end(End {
+            result: Name::word(result.state.name()),
+            status: Some(status.into()),
+            handoff: Some(Name::of(&result.handoff)),
+            cause: cause.map(|cause| self.converter.sentence(&cause)),
+            steps: result.steps,
+            recoveries: result.recoveries,
+            judge_calls: result.judged,
+            permits: result.steps,
+            input_tokens: result.usage.input_tokens,
+            output_tokens: result.usage.output_tokens,
+            timings_ms: [0; 6],
+            elapsed_ms: convert::ms(result.elapsed),
+        });
     }
 
     /// A line about something that is not a record of a run.

@@ -1,0 +1,589 @@
+//! The task runtime: plan, execute, verify, recover, under one deadline. Each step of a plan is a run
+//! of the loop on one tab; only the verifier ends a step.
+
+mod chat_planner;
+pub mod demos;
+mod plan;
+mod policy;
+mod result;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jev_core::access::CanonicalUrl;
+use jev_core::carried::Carried;
+use jev_core::contract::{Contract, ContractDraft, Mode};
+use jev_core::error::SessionError;
+use jev_core::gate::Gate;
+use jev_core::ids::{RunId, Scope};
+use jev_core::limits::{BUDGET_MIN, CLOSE_GRACE, Limits};
+use jev_core::ports::{Judge, JudgeIdentity, JudgeKind, OpenRequest, SessionFactory, Verifier};
+use jev_core::redact::Redactor;
+use jev_core::report::{Report, StepReport};
+use jev_core::snapshot::Snapshot;
+use jev_core::status::{Cause, Status};
+use jev_verify::All;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::driver::{Observer, Observers, Ports, resume};
+use crate::lease::Tab;
+use crate::memory::{Experience, Memory, Trail};
+use crate::trajectory::Trajectory;
+use policy::PolicyJudge;
+
+pub use chat_planner::ChatPlanner;
+pub use plan::{
+    ContractPlanner, PLAN_STEPS_MAX, Plan, PlanError, PlanFault, PlanRequest, PlanStep, Planner,
+    StepDraft,
+};
+pub use policy::{Offered, Past, Policy, PolicyError, Proposed, ScriptedPolicy, View};
+pub use result::{Reason, StepResult, TaskResult, TaskState};
+pub use task::{
+    ActionsFile, BudgetFile, Budgets, Criteria, GateFile, LayoutFile, ReachFile, TASK_VERSION,
+    Task, TaskError, TaskFile,
+};
+
+/// Who proposes actions.
+#[derive(Clone)]
+pub enum Decider {
+    /// The judge, through the loop's own questions.
+    Judge(Arc<dyn Judge>),
+    /// A policy of the host.
+    Policy(Arc<dyn Policy>),
+}
+
+impl Decider {
+    fn cancel(&self) {
+        match self {
+            // A judge's call is dropped with its run.
+            Self::Judge(_) => {}
+            Self::Policy(policy) => policy.cancel(),
+        }
+    }
+}
+
+/// What a runtime stands on.
+#[derive(Clone)]
+pub struct RuntimeParts {
+    /// Opens the tab.
+    pub factory: Arc<dyn SessionFactory>,
+    /// Makes the plan.
+    pub planner: Arc<dyn Planner>,
+    /// Proposes the actions.
+    pub decider: Decider,
+    /// In whose name.
+    pub scope: Scope,
+    /// What has worked before, when that is kept.
+    pub memory: Option<Arc<Mutex<Memory>>>,
+    /// Knows the host's credentials.
+    pub redactor: Redactor,
+}
+
+/// A runtime that can't take a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this runtime met a deadline in the middle of something and is not used again; make a new one"
+)]
+pub struct NotReusable;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readiness {
+    Ready,
+    Spent,
+}
+
+/// Carries out tasks, one after the other.
+pub struct Runtime {
+    parts: RuntimeParts,
+    readiness: Readiness,
+    runs: u64,
+}
+
+/// Why the work stopped before its end.
+struct Stop(Reason);
+
+/// What a task has spent and brought so far.
+struct Work<'a> {
+    task: &'a Task,
+    end: Instant,
+    steps: u32,
+    recoveries: u32,
+    judged: u32,
+    usage: jev_core::question::Usage,
+    carried: Carried,
+    reports: Vec<Report>,
+    plan: Vec<StepResult>,
+}
+
+impl Work<'_> {
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    fn count(&mut self, report: &Report) {
+        let tried = |step: &&StepReport| step.intent.is_some();
+        self.steps += u32::try_from(report.steps.iter().filter(tried).count()).unwrap_or(u32::MAX);
+        self.recoveries += report.spent.recoveries;
+        self.judged += report.spent.steps;
+        self.usage.input_tokens += report.spent.usage.input_tokens;
+        self.usage.output_tokens += report.spent.usage.output_tokens;
+    }
+}
+
+/// Who watches a task.
+pub struct Watchers<'a> {
+    /// The task's trajectory, when one is written.
+    pub trajectory: Option<&'a mut Trajectory>,
+    /// Anybody else.
+    pub observer: &'a mut dyn Observer,
+}
+
+impl Runtime {
+    /// A runtime.
+    #[must_use]
+    pub fn new(parts: RuntimeParts) -> Self {
+        Self {
+            parts,
+            readiness: Readiness::Ready,
+            runs: 0,
+        }
+    }
+
+    /// Whether it takes another task. After a deadline it does not: what was under way may still
+    /// be going on somewhere.
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        self.readiness == Readiness::Ready
+    }
+
+    /// Carries out a task: opens, observes, plans, decides, acts and verifies under its one
+    /// deadline, and closes. Whatever happens, there is a result, and a trajectory has an end.
+    ///
+    /// # Errors
+    /// [`NotReusable`], before anything is opened.
+    pub async fn run(
+        &mut self,
+        task: &Task,
+        mut watchers: Watchers<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<TaskResult, NotReusable> {
+        if !self.is_reusable() {
+            return Err(NotReusable);
+        }
+        // Spent until it is known that nothing was left under way, also when this future is dropped.
+        self.readiness = Readiness::Spent;
+        let began = Instant::now();
+        let mut work = Work {
+            task,
+            end: began + task.budgets.time,
+            steps: 0,
+            recoveries: 0,
+            judged: 0,
+            usage: jev_core::question::Usage::default(),
+            carried: Carried::default(),
+            reports: Vec::new(),
+            plan: Vec::new(),
+        };
+        let shown = self.recall(task).await;
+        let mut tab = None;
+        let reason = match self
+            .work(&mut work, &mut tab, &shown, &mut watchers, cancel)
+            .await
+        {
+            Ok(()) => Reason::Run {
+                status: work
+                    .reports
+                    .last()
+                    .map_or(Status::Unverified, |report| report.status),
+                cause: None,
+            },
+            Err(Stop(reason)) => reason,
+        };
+        if matches!(reason.status(), Status::Timeout | Status::Cancelled) {
+            self.parts.planner.cancel();
+            self.parts.decider.cancel();
+        }
+        if !matches!(reason.status(), Status::Timeout) {
+            self.readiness = Readiness::Ready;
+        }
+        let close = match &mut tab {
+            Some(tab) => Some(tab.close(CLOSE_GRACE).await),
+            None => None,
+        };
+        self.learn(&work, &reason, shown).await;
+        let last = work.reports.last();
+        let result = TaskResult {
+            state: if matches!(reason.status(), Status::Verified(_)) {
+                TaskState::Completed
+            } else {
+                TaskState::Blocked
+            },
+            handoff: reason.status().handoff(),
+            steps: work.steps,
+            recoveries: work.recoveries,
+            judged: work.judged,
+            usage: work.usage,
+            evidence: last.map_or_else(Vec::new, |report| report.evidence().to_vec()),
+            output: last.map(Report::tool_output),
+            plan: work.plan,
+            close,
+            elapsed: began.elapsed(),
+            reason,
+        };
+        if let Some(trajectory) = &mut watchers.trajectory {
+            trajectory.end_task(&result);
+        }
+        Ok(result)
+    }
+
+    async fn work(
+        &mut self,
+        work: &mut Work<'_>,
+        tab: &mut Option<Tab>,
+        shown: &[Experience],
+        watchers: &mut Watchers<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Stop> {
+        let task = work.task;
+        let page = within(work, cancel, open(&self.parts, task, tab)).await??;
+        if !task.access.allows_text(&page.url) {
+            return Err(stopped(Status::LeftScope, None));
+        }
+        let Some(tab) = tab else {
+            return Err(failed(SessionError::Closed));
+        };
+        let plan = self.plan(work, page, shown, cancel).await?;
+        let judge: Arc<dyn Judge>;
+        let policy = match &self.parts.decider {
+            Decider::Judge(own) => {
+                judge = Arc::clone(own);
+                None
+            }
+            Decider::Policy(policy) => {
+                let policy = Arc::new(PolicyJudge::new(
+                    Arc::clone(policy),
+                    Arc::clone(tab.meter()),
+                    shown.to_vec(),
+                ));
+                judge = Arc::clone(&policy) as Arc<dyn Judge>;
+                Some(policy)
+            }
+        };
+        let identity = judge.identity();
+        if let Some(trajectory) = &mut watchers.trajectory {
+            let objectives: Vec<&str> = plan
+                .steps()
+                .iter()
+                .map(|step| step.objective.as_str())
+                .collect();
+            if let Ok(contract) = self.contract(work, None, &task.start, &identity) {
+                trajectory.begin_task(&contract, &identity, &objectives);
+            }
+        }
+        let success = verifier(&task.success)?;
+        for (number, step) in (1..).zip(plan.steps()) {
+            let verifier: Arc<dyn Verifier> = if number < plan.steps().len() {
+                verifier(&step.criteria)?
+            } else if step.criteria.is_empty() {
+                Arc::clone(&success)
+            } else {
+                Arc::new(All::new(vec![
+                    verifier(&step.criteria)?,
+                    Arc::clone(&success),
+                ]))
+            };
+            if let Some(trajectory) = &mut watchers.trajectory {
+                trajectory.step(
+                    u32::try_from(number).unwrap_or(u32::MAX),
+                    step.objective.as_str(),
+                );
+            }
+            work.plan.push(StepResult {
+                objective: step.objective.as_str().to_owned(),
+                status: Status::Cancelled,
+                runs: 0,
+            });
+            let ports = Ports {
+                factory: tab.leases(),
+                judge: Arc::clone(&judge),
+                verifier,
+            };
+            self.step(work, step, tab, &ports, policy.as_deref(), watchers, cancel)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// One step of the plan: a run, and another one for each refused proposal while recoveries last.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one step, used once"
+    )]
+    async fn step(
+        &mut self,
+        work: &mut Work<'_>,
+        step: &PlanStep,
+        tab: &Tab,
+        ports: &Ports,
+        policy: Option<&PolicyJudge>,
+        watchers: &mut Watchers<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Stop> {
+        loop {
+            let here = tab
+                .meter()
+                .last()
+                .and_then(|page| CanonicalUrl::parse(&page.url).ok())
+                .unwrap_or_else(|| work.task.start.clone());
+            if work.judged >= work.task.budgets.steps {
+                return Err(Stop(Reason::Steps));
+            }
+            let contract = self
+                .contract(work, Some(step), &here, &ports.judge.identity())
+                .map_err(|_| Stop(Reason::OutsideStep))?;
+            self.runs += 1;
+            let id = RunId(self.runs);
+            let report = {
+                let mut observers = Observers::new();
+                if let Some(trajectory) = watchers.trajectory.as_deref_mut() {
+                    trajectory.begin_run(id, &contract, &ports.judge.identity(), &[]);
+                    observers = observers.with(Some(trajectory));
+                }
+                let mut observers = observers.with(Some(&mut *watchers.observer));
+                let carried = std::mem::take(&mut work.carried);
+                let (report, carried) =
+                    resume(id, contract, carried, ports, &mut observers, cancel).await;
+                work.carried = carried;
+                report
+            };
+            work.count(&report);
+            let (status, cause) = (report.status, report.cause.clone());
+            work.reports.push(report);
+            if let Some(entry) = work.plan.last_mut() {
+                entry.status = status;
+                entry.runs += 1;
+            }
+            if matches!(status, Status::Verified(_)) {
+                return Ok(());
+            }
+            let refused = policy.is_some_and(|policy| policy.take_refusal().is_some());
+            let recoverable = matches!(status, Status::Abstain) && refused;
+            if recoverable && work.recoveries < work.task.budgets.recoveries {
+                work.recoveries += 1;
+                if let Some(trajectory) = watchers.trajectory.as_deref_mut() {
+                    trajectory.recovered("refused_proposal");
+                }
+                continue;
+            }
+            let out_of_ideas = matches!(
+                status,
+                Status::Rejected
+                    | Status::Blocked
+                    | Status::Abstain
+                    | Status::NoProgress
+                    | Status::StepLimit
+                    | Status::Unverified
+            );
+            if tab.meter().is_exhausted() && out_of_ideas {
+                return Err(Stop(Reason::Actions));
+            }
+            return Err(stopped(status, cause));
+        }
+    }
+
+    async fn plan(
+        &self,
+        work: &Work<'_>,
+        page: Arc<Snapshot>,
+        shown: &[Experience],
+        cancel: &CancellationToken,
+    ) -> Result<Plan, Stop> {
+        let planner = Arc::clone(&self.parts.planner);
+        let task = work.task.clone();
+        let shown = shown.to_vec();
+        let left = work.left();
+        // In a task of its own, so that a planner that panics ends this task alone.
+        let mut planning = tokio::task::JoinSet::new();
+        planning.spawn(async move {
+            let request = PlanRequest {
+                task: &task,
+                page: &page,
+                experience: &shown,
+            };
+            planner.plan(request, left).await
+        });
+        let planned = within(work, cancel, planning.join_next()).await?;
+        match planned {
+            Some(Ok(Ok(plan))) => Ok(plan),
+            Some(Ok(Err(error))) => Err(Stop(Reason::Plan(error))),
+            Some(Err(_)) | None => Err(Stop(Reason::Plan(PlanError::Panicked))),
+        }
+    }
+
+    fn contract(
+        &self,
+        work: &Work<'_>,
+        step: Option<&PlanStep>,
+        start: &CanonicalUrl,
+        judge: &JudgeIdentity,
+    ) -> Result<Contract, jev_core::contract::ContractError> {
+        let task = work.task;
+        let access = step
+            .and_then(|step| step.access.as_ref())
+            .unwrap_or(&task.access);
+        let goal = step.map_or(&task.goal, |step| &step.objective);
+        let default_gate = match judge.kind {
+            JudgeKind::Decides => Gate::deciding(),
+            JudgeKind::Ranks => Gate::ranking(),
+        };
+        let budgets = &task.budgets;
+        ContractDraft {
+            mode: Mode::Enforce,
+            actions: task.actions.clone(),
+            gate: task.gate.unwrap_or(default_gate),
+            limits: Limits {
+                steps: budgets.steps.saturating_sub(work.judged).max(1),
+                recoveries: budgets.recoveries.saturating_sub(work.recoveries),
+                ..Limits::default()
+            },
+            budget: work.left().max(BUDGET_MIN),
+            layout: task.layout,
+            reach: task.reach,
+            ..ContractDraft::new(
+                goal.clone(),
+                self.parts.scope.clone(),
+                start.clone(),
+                access.clone(),
+            )
+        }
+        .check()
+    }
+
+    async fn recall(&self, task: &Task) -> Vec<Experience> {
+        let (goal, start) = (task.goal.as_str().to_owned(), task.start.clone());
+        self.with_memory(move |memory| memory.recall(&goal, &start))
+            .await
+            .unwrap_or_default()
+    }
+
+    /// Keeps what the task taught: a verified way, or that a way does not lead there.
+    async fn learn(&self, work: &Work<'_>, reason: &Reason, shown: Vec<Experience>) {
+        let (goal, start) = (work.task.goal.as_str().to_owned(), work.task.start.clone());
+        match reason.status() {
+            Status::Verified(_) => {
+                let trail = Trail::of(
+                    &goal,
+                    &start,
+                    work.reports.iter().flat_map(|report| &report.steps),
+                    &work.task.actions,
+                    &self.parts.redactor,
+                );
+                self.with_memory(move |memory| memory.succeeded(&trail))
+                    .await;
+            }
+            Status::Unverified
+            | Status::Abstain
+            | Status::Blocked
+            | Status::Rejected
+            | Status::NoProgress
+            | Status::StepLimit => {
+                self.with_memory(move |memory| memory.failed(&goal, &start, &shown))
+                    .await;
+            }
+            // The world failed, not the way.
+            Status::Observed
+            | Status::VerificationStale
+            | Status::Unknown
+            | Status::StaleLimit
+            | Status::LoadingTimeout
+            | Status::StateLimit
+            | Status::Timeout
+            | Status::JudgeError
+            | Status::LeftScope
+            | Status::ScopeMismatch
+            | Status::SessionError
+            | Status::Cancelled => {}
+        }
+    }
+
+    /// A memory that fails is said to the log; the task goes on without it.
+    async fn with_memory<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Memory) -> Result<T, crate::memory::MemoryError> + Send + 'static,
+    ) -> Option<T> {
+        let memory = Arc::clone(self.parts.memory.as_ref()?);
+        let done = tokio::task::spawn_blocking(move || {
+            work(&mut memory.lock().unwrap_or_else(PoisonError::into_inner))
+        })
+        .await;
+        match done {
+            Ok(Ok(done)) => Some(done),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the experience memory was not used");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// Opens the tab and looks at its first page.
+async fn open(
+    parts: &RuntimeParts,
+    task: &Task,
+    tab: &mut Option<Tab>,
+) -> Result<Arc<Snapshot>, Stop> {
+    let request = OpenRequest {
+        scope: parts.scope.clone(),
+        start: task.start.clone(),
+        access: task.access.clone(),
+        actions: task.actions.clone(),
+        reach: task.reach,
+    };
+    let session = parts
+        .factory
+        .open(request, task.budgets.time)
+        .await
+        .map_err(failed)?;
+    let opened = tab.insert(Tab::new(session, task.budgets.actions));
+    if *opened.session().map_err(failed)?.scope() != parts.scope {
+        return Err(stopped(Status::ScopeMismatch, None));
+    }
+    let page = opened.observe(task.budgets.time).await.map_err(failed)?;
+    if page.scope != parts.scope {
+        return Err(stopped(Status::ScopeMismatch, None));
+    }
+    Ok(page)
+}
+
+/// Something that must end within the task's deadline and ends when it is cancelled.
+async fn within<T>(
+    work: &Work<'_>,
+    cancel: &CancellationToken,
+    doing: impl Future<Output = T>,
+) -> Result<T, Stop> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Stop(Reason::Cancelled)),
+        done = tokio::time::timeout_at(work.end, doing) => done.map_err(|_| Stop(Reason::Deadline)),
+    }
+}
+
+fn verifier(criteria: &Criteria) -> Result<Arc<dyn Verifier>, Stop> {
+    // Both kinds of criteria were compiled when they were checked.
+    criteria
+        .verifier()
+        .map_err(|_| stopped(Status::Unverified, None))
+}
+
+fn stopped(status: Status, cause: Option<Cause>) -> Stop {
+    Stop(Reason::Run { status, cause })
+}
+
+fn failed(error: SessionError) -> Stop {
+    stopped(Status::SessionError, Some(Cause::Session(error)))
+}
