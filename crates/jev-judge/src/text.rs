@@ -117,6 +117,30 @@ const LANGUAGES: [Language; 8] = [
     },
 ];
 
+/// The language whose function words the text has most of; English when none has any.
+fn language_of(text: &str) -> &'static Language {
+    let words: Vec<String> = raw_words(text).collect();
+    let mut best = &LANGUAGES[0];
+    let mut most = 0;
+    for language in &LANGUAGES {
+        let count = words
+            .iter()
+            .filter(|word| language.function_words.contains(&word.as_str()))
+            .count();
+        if count > most {
+            most = count;
+            best = language;
+        }
+    }
+    best
+}
+
+/// Which language's stems fit a text.
+#[cfg(feature = "embedded")]
+pub(crate) fn stems_of(text: &str) -> Algorithm {
+    language_of(text).algorithm
+}
+
 /// Splits text into stems of one language.
 pub(crate) struct Analyser {
     stemmer: Stemmer,
@@ -127,19 +151,7 @@ impl Analyser {
     /// An analyser for the language whose function words the text has most of; English when none
     /// has any.
     pub(crate) fn for_text(text: &str) -> Self {
-        let words: Vec<String> = raw_words(text).collect();
-        let mut best = &LANGUAGES[0];
-        let mut most = 0;
-        for language in &LANGUAGES {
-            let count = words
-                .iter()
-                .filter(|word| language.function_words.contains(&word.as_str()))
-                .count();
-            if count > most {
-                most = count;
-                best = language;
-            }
-        }
+        let best = language_of(text);
         Self {
             stemmer: Stemmer::create(best.algorithm),
             function_words: best.function_words,

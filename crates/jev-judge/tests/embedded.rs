@@ -1,6 +1,11 @@
 //! The embedded judge with its real weights. These tests fail when the weights are not installed,
 //! and say how to install them; they are never skipped.
 #![cfg(feature = "embedded")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "clippy exempts functions that are tests, not their helpers"
+)]
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};

@@ -6,6 +6,7 @@
 
 mod encoder;
 mod error;
+mod glossary;
 mod install;
 mod judge;
 pub mod linkset;

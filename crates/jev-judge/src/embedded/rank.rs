@@ -5,6 +5,7 @@
 use jev_core::access::CanonicalUrl;
 
 use super::error::EmbedError;
+use super::glossary;
 use super::model::{Embedder, Embedding, GivenUp};
 use crate::lexical::{Weights, coverage, href_words};
 use crate::text::Analyser;
@@ -19,9 +20,10 @@ const LABEL_CHARS: usize = 160;
 pub(super) const MOST_LINKS: usize = 384;
 /// Below the closeness of anything: for links beyond [`MOST_LINKS`].
 const UNSEEN: f64 = -0.2;
-/// Word pieces a word from which on a goal counts as foreign to the model. English goals of the
-/// link-choice set have 1.0 to 1.5, German ones 1.9 and more.
-const FOREIGN_PIECES: f64 = 1.75;
+/// Word pieces a word above which a goal counts as foreign to the model. Of the link-choice set's
+/// English goals 98 % lie below, of the others 2 %. A wrong guess only makes the judge slower to
+/// give up.
+const FOREIGN_PIECES: f64 = 1.45;
 
 /// A link's words.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,8 @@ pub(super) enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GoalForm {
     AsGiven,
+    /// In English as far as the glossary goes, else as given.
+    Glossed,
     /// Without "how do I", "what is the" and the like.
     Statement,
 }
@@ -63,7 +67,7 @@ pub(super) struct Method {
 /// The way the judge ranks: what measured best for its cost.
 pub(super) const SHIPPED: Method = Method {
     forms: &[Form::TitleLabel],
-    goal: GoalForm::AsGiven,
+    goal: GoalForm::Glossed,
     words: 0.1,
 };
 
@@ -93,9 +97,10 @@ pub(super) fn rank(
 ) -> Result<Ranking, EmbedError> {
     let query = match method.goal {
         GoalForm::AsGiven => goal.to_owned(),
+        GoalForm::Glossed => glossary::in_english(goal).unwrap_or_else(|| goal.to_owned()),
         GoalForm::Statement => statement(goal),
     };
-    let shared = shared_words(goal, links);
+    let shared = shared_words(&query, links);
     let chosen = chosen(&shared);
     let title = head(title.trim(), TITLE_CHARS);
     let texts: Vec<String> = chosen
@@ -125,7 +130,11 @@ pub(super) fn rank(
     }
     Ok(Ranking {
         closeness,
-        foreign: foreign(&query, query_embedding),
+        foreign: if method.goal != GoalForm::Glossed || query == goal {
+            foreign(goal, query_embedding)
+        } else {
+            Foreign::Yes
+        },
         pieces: embeddings.iter().map(|e| u64::from(e.pieces)).sum(),
     })
 }
