@@ -25,7 +25,7 @@ use crate::config::McpSettings;
 use crate::permission::Ruling;
 use crate::source::RunContext;
 use crate::tool::Tool;
-use handler::Client;
+use handler::{Alive, Client};
 use lines::Lines;
 use queue::Queue;
 
@@ -129,12 +129,11 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let gone = stop.child_token();
-        let client = Client::new(Arc::clone(self), gone.clone());
+        let (alive, lasting) = Alive::new();
+        let client = Client::new(Arc::clone(self), gone.clone(), alive);
         let transport = Lines::new(read, write, gone);
-        match serve_server_with_ct(client, transport, stop.clone()).await {
+        let ended = match serve_server_with_ct(client, transport, stop.clone()).await {
             Ok(service) => {
-                // Calls under way were cancelled by the transport's token; the SDK waits for
-                // their tasks, which end when their browsers are closed.
                 let _ = service.waiting().await;
                 Ended::Gone
             }
@@ -142,7 +141,11 @@ impl Server {
                 Ended::Gone
             }
             Err(_) => Ended::NotBegun,
-        }
+        };
+        // Calls under way were cancelled by the transport's token; they end when their browsers
+        // are closed.
+        lasting.over().await;
+        ended
     }
 }
 

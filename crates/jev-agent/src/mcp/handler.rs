@@ -46,13 +46,40 @@ pub(super) struct Client {
     called: AtomicBool,
     /// The folder of its last trajectory.
     last_trace: Mutex<Option<PathBuf>>,
+    alive: Alive,
+}
+
+/// Held by whatever must have ended before a server has: clients, their calls, and the ending of
+/// what was kept for them.
+#[derive(Clone, Debug)]
+pub(super) struct Alive(mpsc::Sender<()>);
+
+/// Waits for the last [`Alive`].
+#[derive(Debug)]
+pub(super) struct Lasting(mpsc::Receiver<()>);
+
+/// A browser is closed within two seconds or killed; what is not over by then is left to the end
+/// of the process.
+const ENDING: Duration = Duration::from_secs(6);
+
+impl Alive {
+    pub(super) fn new() -> (Self, Lasting) {
+        let (sender, receiver) = mpsc::channel(1);
+        (Self(sender), Lasting(receiver))
+    }
+}
+
+impl Lasting {
+    pub(super) async fn over(mut self) {
+        let _ = tokio::time::timeout(ENDING, self.0.recv()).await;
+    }
 }
 
 /// The header that names a connection that lasts, over HTTP.
 const SESSION_HEADER: &str = "mcp-session-id";
 
 impl Client {
-    pub(super) fn new(server: Arc<Server>, gone: CancellationToken) -> Self {
+    pub(super) fn new(server: Arc<Server>, gone: CancellationToken, alive: Alive) -> Self {
         let context = server.next_context();
         Self {
             server,
@@ -60,6 +87,7 @@ impl Client {
             gone,
             called: AtomicBool::new(false),
             last_trace: Mutex::default(),
+            alive,
         }
     }
 
@@ -86,7 +114,7 @@ impl Client {
             .get_progress_token()
             .map(|token| tokio::spawn(send(context.peer.clone(), token, notices)));
         // A task of its own: a tool that panics ends its call, not the server.
-        let task = tokio::spawn(call(
+        let run = call(
             tool,
             self.context.clone(),
             Value::Object(params.arguments.unwrap_or_default()),
@@ -94,7 +122,13 @@ impl Client {
             Arc::clone(&self.server),
             progress,
             cancel.clone(),
-        ));
+        );
+        let alive = self.alive.clone();
+        let task = tokio::spawn(async move {
+            let outcome = run.await;
+            drop(alive);
+            outcome
+        });
         let outcome = task.await.unwrap_or(Err(ToolError::Failed));
         if let Some(sender) = sender {
             // Notices come before the result; a client that does not read them is not waited for.
@@ -168,10 +202,12 @@ impl Drop for Client {
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (server, context) = (Arc::clone(&self.server), self.context.clone());
+            let alive = self.alive.clone();
             runtime.spawn(async move {
                 for tool in &server.tools {
                     tool.client_gone(&context).await;
                 }
+                drop(alive);
             });
         }
     }

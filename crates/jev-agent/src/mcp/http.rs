@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Server;
-use super::handler::{Client, RequestGone};
+use super::handler::{Alive, Client, RequestGone};
 use super::lines::{MESSAGE_MAX_BYTES, parse};
 
 /// The path under which the server answers.
@@ -111,8 +111,12 @@ impl Server {
         let config = config(address, &options, &stop);
         let server = Arc::clone(self);
         let clients = stop.clone();
+        let (alive, lasting) = Alive::new();
         let service = StreamableHttpService::new(
-            move || Ok(Client::new(Arc::clone(&server), clients.child_token())),
+            move || {
+                let gone = clients.child_token();
+                Ok(Client::new(Arc::clone(&server), gone, alive.clone()))
+            },
             Arc::clone(&sessions),
             config,
         );
@@ -123,9 +127,12 @@ impl Server {
         let app = Router::new()
             .route_service(PATH, service)
             .layer(from_fn_with_state(door, pass));
-        axum::serve(listener, app)
+        let served = axum::serve(listener, app)
             .with_graceful_shutdown(stop.cancelled_owned())
-            .await
+            .await;
+        // Their streams have ended; their browsers may still be closing.
+        lasting.over().await;
+        served
     }
 }
 

@@ -6,7 +6,7 @@ use jev_core::redact::Redactor;
 
 use super::*;
 use crate::testing::GOAL;
-use crate::tool::Tracing;
+use crate::tool::{ToolCall, ToolError, ToolReply, Tracing};
 use crate::trajectory::TraceOptions;
 
 fn goal() -> Value {
@@ -400,4 +400,74 @@ async fn a_client_reads_its_own_last_trajectory_and_no_other() {
     other.send(list).await;
     let (answer, _) = other.answer(2).await;
     assert_eq!(answer["result"]["resources"], json!([]));
+}
+
+/// A tool that keeps something for its client, as a shared session does.
+struct Keeps {
+    definition: ToolDefinition,
+    ended: Arc<tokio::sync::Notify>,
+}
+
+#[async_trait::async_trait]
+impl Tool for Keeps {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    async fn call(&self, call: ToolCall<'_>) -> Result<ToolReply, ToolError> {
+        Ok(ToolReply {
+            note: "kept".to_owned(),
+            structured: json!({"session": call.context.unwrap().session}),
+            trace: None,
+        })
+    }
+
+    async fn client_gone(&self, _context: &RunContext) {
+        self.ended.notify_one();
+    }
+}
+
+#[tokio::test]
+async fn another_tool_can_be_plugged_in_and_hears_when_its_client_goes() {
+    let ended = Arc::new(tokio::sync::Notify::new());
+    let tool = Keeps {
+        definition: ToolDefinition {
+            name: "session_open".to_owned(),
+            output: json!({"type": "object"}),
+            ..ToolDefinition::read_browser(Naming::Single, None, Effects::MayAct)
+        },
+        ended: Arc::clone(&ended),
+    };
+    let world = World::default();
+    let server = Server::new(
+        vec![Arc::new(reading_tool(&world)), Arc::new(tool)],
+        &McpSettings::default(),
+        Ruling::Allow,
+        Traces::Not,
+    )
+    .unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let mut client = RawClient::begun(&server, json!({})).await;
+        client
+            .send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                         "params": {"name": "session_open", "arguments": {}}}))
+            .await;
+        let (answer, _) = client.answer(1).await;
+        seen.push(answer["result"]["structuredContent"]["session"].clone());
+        drop((client.read, client.write));
+        soon("the end of the client", client.served).await.unwrap();
+        soon("being told", ended.notified()).await;
+    }
+    assert_ne!(seen[0], seen[1], "two clients share a context");
+    let twice = Server::new(
+        vec![
+            Arc::new(reading_tool(&world)),
+            Arc::new(reading_tool(&world)),
+        ],
+        &McpSettings::default(),
+        Ruling::Allow,
+        Traces::Not,
+    );
+    assert!(matches!(twice, Err(ServerError::DuplicateTool { .. })));
 }
