@@ -3,6 +3,7 @@
 mod ci;
 mod demo;
 mod eval;
+mod mcp_client;
 mod picture;
 mod repo;
 mod run;
@@ -33,6 +34,8 @@ enum Command {
     Eval(eval::Arguments),
     /// Set up what is missing, then run every test of the workspace.
     Test(test::Arguments),
+    /// Drive `jev mcp` with a client that is not ours, in a real Chromium.
+    McpClient,
     /// Check the rules of this repository that no compiler knows.
     Tidy,
     /// Play the navigator through simulated worlds full of faults.
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::command(&arguments),
         Command::Eval(arguments) => eval::command(&arguments),
         Command::Test(arguments) => test::command(&arguments),
+        Command::McpClient => mcp_client::command(),
         Command::Tidy => tidy::command(),
         Command::Sim(arguments) => sim::command(&arguments),
         Command::Ci => ci::command(),

@@ -69,6 +69,19 @@ impl Default for Config {
 pub struct BrowserSettings {
     /// The program; none: searched for.
     pub chrome: Option<PathBuf>,
+    /// Which build to take when both are found.
+    pub build: Build,
+}
+
+/// The two builds of the browser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Build {
+    /// The headless shell: starts faster, takes less memory.
+    #[default]
+    Shell,
+    /// The whole browser.
+    Full,
 }
 
 /// Whether runs are recorded, as `[trace]` says it.
@@ -235,6 +248,9 @@ fn read_browser(mut table: Table, folder: &Path) -> Result<BrowserSettings, Conf
                 PathBuf::from(text)
             }
         }),
+        build: table
+            .word("build", &[("shell", Build::Shell), ("full", Build::Full)])?
+            .unwrap_or_default(),
     };
     table.finish()?;
     Ok(settings)

@@ -39,6 +39,7 @@ name = "manual"
 start = "http://h/manual/"
 [browser]
 chrome = "chromium"
+build = "full"
 [trace]
 dir = "runs"
 [read]
@@ -82,6 +83,7 @@ fn every_key_is_read() {
         }
     );
     assert_eq!(config.browser.chrome, Some("chromium".into()));
+    assert_eq!(config.browser.build, Build::Full);
     assert_eq!(config.trace.dir, Some("/etc/jev/runs".into()));
     assert_eq!(
         config.permission,
@@ -102,6 +104,40 @@ fn every_key_is_read() {
     assert_eq!(help.actions.allow, [NameRule::Contains("details".into())]);
     assert_eq!(manual.access.patterns()[0].to_string(), "http://h/manual/*");
     assert_eq!(manual.criteria(), jev_verify::Criteria::None);
+}
+
+/// The document has a row for every key that the full example uses.
+#[test]
+fn every_key_is_documented() {
+    let document = include_str!("../../../../docs/configuration.md");
+    let entries: Map<String, Value> = toml::from_str(FULL).unwrap();
+    let mut keys = Vec::new();
+    names("", &Value::Object(entries), &mut keys);
+    assert!(keys.len() > 40, "{keys:?}");
+    for key in keys {
+        assert!(document.contains(&format!("`{key}`")), "{key}");
+    }
+}
+
+fn names(path: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                let key = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                names(&key, value, found);
+            }
+        }
+        Value::Array(items) if items.iter().all(Value::is_object) => {
+            items.iter().for_each(|item| names(path, item, found));
+        }
+        Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            found.push(path.to_owned())
+        }
+    }
 }
 
 #[test]

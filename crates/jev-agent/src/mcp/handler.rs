@@ -52,7 +52,9 @@ pub(super) struct Client {
 /// Held by whatever must have ended before a server has: clients, their calls, and the ending of
 /// what was kept for them.
 #[derive(Clone, Debug)]
-pub(super) struct Alive(mpsc::Sender<()>);
+pub(super) struct Alive(
+    #[expect(dead_code, reason = "what counts is when the last one is dropped")] mpsc::Sender<()>,
+);
 
 /// Waits for the last [`Alive`].
 #[derive(Debug)]
