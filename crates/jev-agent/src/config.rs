@@ -6,6 +6,7 @@
 mod assemble;
 mod error;
 mod judge;
+mod late;
 mod read;
 mod reader;
 mod source;

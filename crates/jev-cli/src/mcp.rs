@@ -68,13 +68,13 @@ pub(crate) fn mcp(args: &McpArgs) -> Result<Exit, UsageError> {
         });
     }
     let door = args.http.map(|address| door(args, address)).transpose()?;
-    let server = server(&config, args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(UsageError::Runtime)?;
     let exit = runtime.block_on(async {
+        let server = server(&config, args)?;
         let stop = CancellationToken::new();
         let watcher = interrupt::watch(stop.clone());
         let exit = match door {
@@ -90,7 +90,7 @@ pub(crate) fn mcp(args: &McpArgs) -> Result<Exit, UsageError> {
 }
 
 fn server(config: &Config, args: &McpArgs) -> Result<Arc<Server>, UsageError> {
-    let judge = config.judge.build().map_err(UsageError::Judge)?;
+    let judge = config.judge.build_beside().map_err(UsageError::Judge)?;
     let chrome = args
         .chrome
         .clone()

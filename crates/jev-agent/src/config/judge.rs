@@ -11,6 +11,7 @@ use jev_judge::spec::{BuildOptions, JudgeSpec};
 use serde::Serialize;
 
 use super::error::ConfigError;
+use super::late::{LateJudge, load_beside};
 use super::reader::Table;
 
 /// Who decides.
@@ -31,10 +32,10 @@ pub struct JudgeSettings {
 }
 
 impl Default for JudgeSettings {
-    /// The judge that needs no key, no model and no network.
+    /// The best judge that needs no key and no network: see [`JudgeSpec::preferred`].
     fn default() -> Self {
         Self {
-            spec: JudgeSpec::Lexical,
+            spec: JudgeSpec::preferred(),
             model: None,
             endpoint: None,
             env_file: None,
@@ -127,6 +128,21 @@ impl JudgeSettings {
     /// [`JudgeError::Config`].
     pub fn build(&self) -> Result<Arc<dyn Judge>, JudgeError> {
         self.spec.build(&self.options())
+    }
+
+    /// As [`JudgeSettings::build`], for a server that must answer at once: a judge that takes a
+    /// while to load is loaded in the background when called inside a runtime, else at its first
+    /// question, and its faults come then.
+    ///
+    /// # Errors
+    /// [`JudgeError::Config`].
+    pub fn build_beside(&self) -> Result<Arc<dyn Judge>, JudgeError> {
+        if self.spec != JudgeSpec::Embedded {
+            return self.build();
+        }
+        let judge = Arc::new(LateJudge::new(self.clone()));
+        load_beside(&judge);
+        Ok(judge)
     }
 
     fn options(&self) -> BuildOptions {
