@@ -2,6 +2,7 @@
 //! every step.
 
 use std::fmt;
+use std::sync::Arc;
 
 use jev_core::contract::{Contract, Mode};
 use jev_core::effect::{Effect, EffectKind};
@@ -211,7 +212,7 @@ impl Case {
             differs |= twin.is_none_or(|twin| !same(&effect, &twin));
             self.played.coverage.effect(&effect.kind);
             let asked = match &effect.kind {
-                EffectKind::AskJudge(ask) => Some(ask.questionnaire()),
+                EffectKind::AskJudge(ask) => Some(Arc::new(ask.questionnaire())),
                 EffectKind::Open(_)
                 | EffectKind::Observe
                 | EffectKind::Dispatch(_)
@@ -220,11 +221,11 @@ impl Case {
                 | EffectKind::Close { .. } => None,
             };
             if self.orders.tell {
-                let line = format!("             > {}", wanted(&effect, asked.as_ref()));
+                let line = format!("             > {}", wanted(&effect, asked.as_deref()));
                 self.played.story.push(line);
             }
-            self.witness.effect(&effect, asked.clone());
-            self.world.take(effect, asked.as_ref(), self.now);
+            self.witness.effect(&effect, asked.as_ref());
+            self.world.take(effect, asked.as_deref(), self.now);
         }
         differs |= self.twin.poll_effect().is_some();
         while let Some(record) = self.navigator.poll_record() {

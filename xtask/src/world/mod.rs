@@ -18,6 +18,7 @@ pub mod liveness;
 pub mod mix;
 pub mod reference;
 pub mod site;
+pub mod small;
 pub mod verifier;
 pub mod witness;
 

@@ -3,6 +3,7 @@
 //! never says what a navigator should do next.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use jev_core::action::Operation;
@@ -143,7 +144,7 @@ fn evidence<'a>(
 }
 
 /// What a look at the page follows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum LookFor {
     Start,
     Action(Operation),
@@ -155,9 +156,9 @@ enum LookFor {
 }
 
 /// What truly happened so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reference {
-    contract: Contract,
+    contract: Arc<Contract>,
     goal: GoalDigest,
     look: LookFor,
     /// A verdict that counts, waiting for the last look, and the page it was made from.
@@ -196,7 +197,7 @@ pub struct Reference {
 
 impl Reference {
     /// Nothing has happened.
-    pub fn new(contract: Contract) -> Self {
+    pub fn new(contract: Arc<Contract>) -> Self {
         let goal = contract.goal.digest();
         Self {
             contract,
@@ -225,6 +226,26 @@ impl Reference {
             seen: HashSet::new(),
             places: HashSet::new(),
         }
+    }
+
+    /// A digest of all that later permissions may depend on.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let into = &mut hasher;
+        self.look.hash(into);
+        if let Some((verification, page)) = &self.verdict {
+            (format!("{verification:?}"), page.version(), &page.document).hash(into);
+        }
+        (self.verified_now, self.passed_ever, self.claiming).hash(into);
+        (self.claim_refused, self.unbound, self.blocked_confirmed).hash(into);
+        (self.abstains, self.judge_failed, self.unknown).hash(into);
+        (self.session_failed, self.left_scope, self.wrong_scope).hash(into);
+        (self.cancelled, self.late, self.troubles, self.stale).hash(into);
+        (self.no_progress, self.waits, self.steps).hash(into);
+        let mut seen: Vec<_> = self.places.iter().collect();
+        seen.sort();
+        seen.hash(into);
+        hasher.finish()
     }
 
     /// The budget is spent.

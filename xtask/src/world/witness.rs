@@ -1,6 +1,7 @@
 //! The witness: everything that crosses the border between navigator and world, kept as facts for
 //! the invariants. It judges nothing by itself.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use jev_core::action::{Action, Operation};
@@ -30,7 +31,7 @@ pub struct Outstanding {
 }
 
 /// A dispatch, at the moment it left the navigator.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dispatched {
     /// Whether this intent had been dispatched before.
     pub repeated: bool,
@@ -50,7 +51,7 @@ pub struct Dispatched {
 }
 
 /// What happened in one step: one input, and all that followed from it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct StepFacts {
     /// Whether the input was an answer that was due.
     pub due: bool,
@@ -86,10 +87,10 @@ pub struct StepFacts {
 type Tried = (Operation, String, Option<String>);
 
 /// Everything that was seen of one run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Witness {
     /// The contract.
-    pub contract: Contract,
+    pub contract: Arc<Contract>,
     /// What the world has given cause for.
     pub reference: Reference,
     /// This step.
@@ -133,13 +134,20 @@ pub struct Witness {
     stopped: bool,
     unknown_seen: bool,
     verifying: Option<Arc<Snapshot>>,
-    asked: Option<(Arc<Ask>, Questionnaire)>,
+    asked: Option<(Arc<Ask>, Arc<Questionnaire>)>,
     choice: Option<Choice>,
     acting: Option<(PageVersion, u32, DocumentId, Tried)>,
     after_action: bool,
     refused: Vec<(DocumentId, Tried)>,
     without_effect: Vec<(PageVersion, Tried)>,
     dead: Vec<String>,
+}
+
+fn sorted<T: Ord>(items: &[T]) -> Vec<&T> {
+    let mut items: Vec<&T> = items.iter().collect();
+    items.sort();
+    items.dedup();
+    items
 }
 
 fn answers(input: &Input, kind: &str) -> bool {
@@ -158,8 +166,9 @@ fn answers(input: &Input, kind: &str) -> bool {
 impl Witness {
     /// A witness of a run that begins.
     pub fn new(contract: Contract) -> Self {
+        let contract = Arc::new(contract);
         Self {
-            reference: Reference::new(contract.clone()),
+            reference: Reference::new(Arc::clone(&contract)),
             contract,
             step: StepFacts::default(),
             phase: PhaseName::Opening,
@@ -199,6 +208,29 @@ impl Witness {
 
     fn is_running(&self) -> bool {
         !matches!(self.phase, PhaseName::Closing | PhaseName::Closed)
+    }
+
+    /// A digest of all that later verdicts may depend on.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let into = &mut hasher;
+        (self.phase, self.wakes, self.now).hash(into);
+        (self.opened, self.closes, self.in_flight.is_some()).hash(into);
+        self.outstanding
+            .map(|outstanding| outstanding.kind)
+            .hash(into);
+        self.status.map(Status::name).hash(into);
+        if self.is_running() {
+            self.reference.digest().hash(into);
+            (self.stopped, self.unknown_seen, self.after_action).hash(into);
+            sorted(&self.refused).hash(into);
+            sorted(&self.without_effect).hash(into);
+            sorted(&self.dead).hash(into);
+            if self.in_flight.is_some() || self.after_action {
+                self.acting.hash(into);
+            }
+        }
+        hasher.finish()
     }
 
     /// An input is about to be handled.
@@ -263,7 +295,7 @@ impl Witness {
         let heard = Heard {
             page: self.verifying.as_ref(),
             judged: self.asked.as_ref().map(|(ask, _)| ask.snapshot()),
-            asked: self.asked.as_ref().map(|(_, questionnaire)| questionnaire),
+            asked: self.asked.as_ref().map(|(_, asked)| asked.as_ref()),
             choice: self.choice.as_ref(),
             operation: self
                 .acting
@@ -311,7 +343,7 @@ impl Witness {
     }
 
     /// An effect left the navigator; `asked` is the question of an effect that asks the judge.
-    pub fn effect(&mut self, effect: &Effect, asked: Option<Questionnaire>) {
+    pub fn effect(&mut self, effect: &Effect, asked: Option<&Arc<Questionnaire>>) {
         self.step.effects += 1;
         self.outstanding = Some(Outstanding {
             id: effect.id,
@@ -333,7 +365,7 @@ impl Witness {
         }
     }
 
-    fn asks(&mut self, ask: &Arc<Ask>, asked: Option<Questionnaire>) {
+    fn asks(&mut self, ask: &Arc<Ask>, asked: Option<&Arc<Questionnaire>>) {
         self.questions += 1;
         self.choice = None;
         let decides_after_narrowing = self
@@ -352,7 +384,7 @@ impl Witness {
             || seen.waits >= limits.waits;
         self.step.bad_offer = self.bad_offer(ask);
         if let Some(questionnaire) = asked {
-            self.asked = Some((Arc::clone(ask), questionnaire));
+            self.asked = Some((Arc::clone(ask), Arc::clone(questionnaire)));
         }
     }
 

@@ -1,8 +1,11 @@
-//! The fingerprint: a digest of everything that decides what a run does next, for state searches.
-//! The time, ids, spent totals without a limit, timings and the report's own memory are left out, so two
-//! histories that can only go on alike have one fingerprint.
+//! For state searches: copies of a run, and its fingerprint, a digest of everything that decides
+//! what it does next. Left out are the time, ids, totals without a limit, timings, what only the
+//! report shows, and the history, which only words the judge's questions: two runs that can only
+//! go on alike have one fingerprint.
 
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use super::phase::{Acted, Look, Phase, Why};
 use super::{Ending, Navigator};
@@ -11,6 +14,35 @@ use crate::snapshot::Snapshot;
 use crate::verification::Verification;
 
 impl Navigator {
+    /// A copy of this run, as long as nothing is waiting to be polled: a permit has no copy.
+    #[must_use]
+    pub fn fork(&self) -> Option<Self> {
+        let drained = self.effects.is_empty() && self.records.is_empty();
+        drained.then(|| Self {
+            run: self.run,
+            contract: self.contract.clone(),
+            goal: Arc::clone(&self.goal),
+            goal_digest: self.goal_digest.clone(),
+            phase: self.phase.clone(),
+            now: self.now,
+            effects: VecDeque::new(),
+            records: VecDeque::new(),
+            last_effect: self.last_effect,
+            last_intent: self.last_intent,
+            spent: self.spent,
+            timings: self.timings,
+            progress: self.progress.clone(),
+            history: Arc::clone(&self.history),
+            back_depth: self.back_depth,
+            steps: self.steps.clone(),
+            page: self.page.clone(),
+            verification: self.verification.clone(),
+            pending_end: self.pending_end.clone(),
+            ending: self.ending.clone(),
+            close: self.close.clone(),
+        })
+    }
+
     /// A digest of the state of the run: equal for equal states, different for different ones as
     /// far as 64 bits can tell. Stable within one build of this crate.
     #[must_use]
@@ -18,24 +50,6 @@ impl Navigator {
         let mut hasher = DefaultHasher::new();
         let into = &mut hasher;
         phase(&self.phase, into);
-        let spent = &self.spent;
-        (spent.steps, spent.recoveries, spent.stale).hash(into);
-        (spent.no_progress, spent.waits, spent.rebinds).hash(into);
-        self.progress.fingerprint().hash(into);
-        self.back_depth.hash(into);
-        for entry in self.history.iter() {
-            (
-                entry.operation,
-                &entry.target,
-                entry.outcome,
-                entry.page_changed,
-            )
-                .hash(into);
-        }
-        if let Some(page) = self.page.as_deref() {
-            snapshot(page, into);
-        }
-        ending(self.pending_end.as_ref(), into);
         ending(self.ending.as_ref(), into);
         self.close
             .as_ref()
@@ -47,7 +61,23 @@ impl Navigator {
                 format!("{permit:?}").hash(into);
             }
         }
+        if self.phase.is_running() {
+            self.course(into);
+        }
         hasher.finish()
+    }
+
+    /// What decides only as long as the run goes on.
+    fn course(&self, into: &mut DefaultHasher) {
+        let spent = &self.spent;
+        (spent.steps, spent.recoveries, spent.stale).hash(into);
+        (spent.no_progress, spent.waits, spent.rebinds).hash(into);
+        self.progress.fingerprint().hash(into);
+        self.back_depth.hash(into);
+        if let Some(page) = self.page.as_deref() {
+            snapshot(page, into);
+        }
+        ending(self.pending_end.as_ref(), into);
     }
 }
 

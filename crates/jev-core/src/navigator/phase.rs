@@ -73,7 +73,7 @@ pub(super) struct Closing {
     pub since: Timestamp,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Phase {
     Opening(Flight),
     Observing {

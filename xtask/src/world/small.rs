@@ -1,0 +1,590 @@
+//! The small world: two pages with three links each and limits of two, in which every order of
+//! events is played. A breadth-first search over states; two histories that can only go on alike
+//! are one state.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jev_core::access::{AccessList, CanonicalUrl};
+use jev_core::contract::{Contract, ContractDraft, Goal, Layout, Mode, Reach, VerifyFirst};
+use jev_core::effect::{Effect, EffectKind};
+use jev_core::error::{DispatchError, JudgeError, Sent, SessionError, Stage, VerifyError};
+use jev_core::ids::{CandidateId, DocumentId, EffectId, GoalDigest, PageVersion, RunId, Scope};
+use jev_core::input::Input;
+use jev_core::navigator::Navigator;
+use jev_core::ports::{Change, CloseOutcome, CloseReport, NetworkCounts};
+use jev_core::question::{Answer, ChoiceAnswer, Decision, Questionnaire, Stage as Asking};
+use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause, UnknownCause};
+use jev_core::snapshot::{
+    Candidate, Omitted, Placement, Role, ScrollState, Settled, Snapshot, SnapshotParts,
+};
+use jev_core::time::Timestamp;
+use jev_core::verification::{Evidence, EvidencePlace, Refusal, Verdict, Verification};
+
+use super::case::{Broken, Failure};
+use super::coverage::{Coverage, Step};
+use super::invariants::SAFETY;
+use super::judge::options;
+use super::witness::Witness;
+
+/// One thing that the small world can do next.
+#[derive(Clone, Debug)]
+struct Move {
+    name: String,
+    tab: Tab,
+    at: Timestamp,
+    input: Input,
+}
+
+/// What the second page says.
+const ANSWER: &str = "This is the answer.";
+
+/// The tab.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Tab {
+    page: u8,
+    flipped: bool,
+    document: u8,
+}
+
+/// What the navigator waits for.
+#[derive(Clone, Debug)]
+enum Waiting {
+    Nothing,
+    Open(EffectId, Scope),
+    Observe(EffectId),
+    Verify(EffectId, GoalDigest, Arc<Snapshot>),
+    Judge(EffectId, Arc<Questionnaire>),
+    Dispatch(EffectId),
+    Wait(EffectId),
+    Close(EffectId),
+}
+
+/// Every page that can stand in the tab, made once.
+struct Pages {
+    own: HashMap<Tab, Arc<Snapshot>>,
+    foreign: Arc<Snapshot>,
+    outside: Arc<Snapshot>,
+}
+
+impl Pages {
+    fn new(scope: &Scope) -> Self {
+        let tabs = [0, 1].into_iter().flat_map(|page| {
+            [0, 1].into_iter().flat_map(move |document| {
+                [false, true].map(|flipped| Tab {
+                    page,
+                    flipped,
+                    document,
+                })
+            })
+        });
+        let tab = Tab::default();
+        Self {
+            own: tabs
+                .map(|tab| (tab, Arc::new(tab.look(None, scope))))
+                .collect(),
+            foreign: Arc::new(tab.look(None, &foreign(scope))),
+            outside: Arc::new(tab.look(Some("http://large/"), scope)),
+        }
+    }
+
+    fn look(&self, tab: Tab) -> Arc<Snapshot> {
+        self.own.get(&tab).unwrap_or(&self.outside).clone()
+    }
+}
+
+/// A state of the small world and its navigator.
+struct State {
+    pages: Arc<Pages>,
+    navigator: Navigator,
+    witness: Witness,
+    tab: Tab,
+    waiting: Waiting,
+    answered: Option<Input>,
+    now: Timestamp,
+}
+
+/// What a search found.
+#[derive(Debug)]
+pub struct Found {
+    /// Distinct states.
+    pub states: usize,
+    /// Steps between states.
+    pub steps: usize,
+    /// The longest of the shortest histories.
+    pub depth: usize,
+    /// What was reached.
+    pub coverage: Coverage,
+    /// The first broken invariant, with the history that leads to it.
+    pub failure: Option<(Failure, Vec<String>)>,
+}
+
+/// Which small world.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// How the judge is asked.
+    pub layout: Layout,
+    /// Candidates in one question: 2 makes the three links need a narrowing.
+    pub candidates: u32,
+    /// Whether pages are verified before the judge is asked.
+    pub verify_first: VerifyFirst,
+    /// OFF, SHADOW or ENFORCE.
+    pub mode: Mode,
+}
+
+/// Every small world that is searched.
+pub const VARIANTS: [Variant; 5] = [
+    Variant {
+        layout: Layout::Flat,
+        candidates: 128,
+        verify_first: VerifyFirst::On,
+        mode: Mode::Enforce,
+    },
+    Variant {
+        layout: Layout::TwoHead,
+        candidates: 2,
+        verify_first: VerifyFirst::On,
+        mode: Mode::Enforce,
+    },
+    Variant {
+        layout: Layout::Flat,
+        candidates: 128,
+        verify_first: VerifyFirst::Off,
+        mode: Mode::Enforce,
+    },
+    Variant {
+        layout: Layout::Flat,
+        candidates: 2,
+        verify_first: VerifyFirst::On,
+        mode: Mode::Shadow,
+    },
+    Variant {
+        layout: Layout::Flat,
+        candidates: 128,
+        verify_first: VerifyFirst::On,
+        mode: Mode::Off,
+    },
+];
+
+fn contract(variant: Variant) -> Option<Contract> {
+    let mut draft = ContractDraft::new(
+        Goal::new("Where is the answer?").ok()?,
+        Scope::new("user", "session", "tab").ok()?,
+        CanonicalUrl::parse("http://small/0").ok()?,
+        AccessList::parse(["http://small"]).ok()?,
+    );
+    draft.mode = variant.mode;
+    draft.layout = variant.layout;
+    draft.verify_first = variant.verify_first;
+    draft.limits.candidates = variant.candidates;
+    draft.limits.steps = 2;
+    draft.limits.stale = 2;
+    draft.limits.no_progress = 2;
+    draft.limits.waits = 2;
+    draft.limits.recoveries = 2;
+    draft.budget = Duration::from_secs(10);
+    draft.check().ok()
+}
+
+impl Tab {
+    fn look(self, url: Option<&str>, scope: &Scope) -> Snapshot {
+        let address = |page: u8| format!("http://small/{page}");
+        let link = |index: u8, label: &str, page: u8| Candidate {
+            id: CandidateId::new(format!("c{index}")),
+            role: Role::Link,
+            label: label.to_owned(),
+            href: CanonicalUrl::parse(&address(page)).ok(),
+            context: String::new(),
+            placement: Placement::InView,
+            guard: String::new(),
+        };
+        let text = match (self.page, self.flipped) {
+            (0, _) => "Nothing here.",
+            (_, false) => ANSWER,
+            (_, true) => "It was here a moment ago.",
+        };
+        Snapshot::new(SnapshotParts {
+            scope: scope.clone(),
+            document: DocumentId::new(format!("d{}", self.document)),
+            url: url.map_or_else(|| address(self.page), ToOwned::to_owned),
+            title: format!("Page {}", self.page),
+            text: text.to_owned(),
+            candidates: vec![
+                link(0, "Other", 1 - self.page),
+                link(1, "Same", self.page),
+                link(2, "Third", 2),
+            ],
+            scroll: ScrollState::default(),
+            omitted: Omitted::default(),
+            settled: Settled::Yes,
+            reach: Reach::Document,
+            http_status: Some(200),
+        })
+    }
+
+    /// The answer comes and goes where it is; the other page has nothing to lose.
+    fn flips(&mut self) {
+        self.flipped = self.page == 1 && !self.flipped;
+    }
+
+    fn goes(&mut self) {
+        self.page = 1 - self.page;
+        self.flipped = false;
+        self.reloads();
+    }
+
+    fn reloads(&mut self) {
+        // Two are enough to tell a document from the one before it.
+        self.document = 1 - self.document;
+    }
+}
+
+impl State {
+    fn new(contract: &Contract) -> Self {
+        let mut state = Self {
+            pages: Arc::new(Pages::new(&contract.scope)),
+            navigator: Navigator::new(RunId(1), contract.clone()),
+            witness: Witness::new(contract.clone()),
+            tab: Tab::default(),
+            waiting: Waiting::Nothing,
+            answered: None,
+            now: Timestamp::ZERO,
+        };
+        state.drain();
+        state.witness.after(&state.navigator);
+        state
+    }
+
+    fn fork(&self) -> Option<Self> {
+        Some(Self {
+            pages: Arc::clone(&self.pages),
+            navigator: self.navigator.fork()?,
+            witness: self.witness.clone(),
+            tab: self.tab,
+            waiting: self.waiting.clone(),
+            answered: self.answered.clone(),
+            now: self.now,
+        })
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.navigator.fingerprint().hash(&mut hasher);
+        self.witness.digest().hash(&mut hasher);
+        (self.tab, self.now).hash(&mut hasher);
+        std::mem::discriminant(&self.waiting).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn moves(&self) -> Vec<Move> {
+        let mut moves = match &self.waiting {
+            Waiting::Nothing => Vec::new(),
+            Waiting::Open(id, scope) => vec![
+                self.says("opens", Input::Opened(*id, scope.clone())),
+                self.says("opens foreign", Input::Opened(*id, foreign(scope))),
+                self.says("fails", Input::OpenFailed(*id, SessionError::LaunchFailed)),
+            ],
+            Waiting::Observe(id) => self.looks(*id),
+            Waiting::Verify(id, goal, page) => self.verdicts(*id, goal, page),
+            Waiting::Judge(id, asked) => {
+                let mut moves = decisions(asked)
+                    .into_iter()
+                    .map(|(name, decision)| self.says(&name, Input::Judged(*id, decision)))
+                    .collect::<Vec<_>>();
+                moves.push(self.says("fails", Input::JudgeFailed(*id, JudgeError::Timeout)));
+                moves
+            }
+            Waiting::Dispatch(id) => self.receipts(*id),
+            Waiting::Wait(id) => {
+                let mut tab = self.tab;
+                tab.flips();
+                vec![
+                    self.turns("changes", tab, Input::Waited(*id, Change::Seen)),
+                    self.says("stays", Input::Waited(*id, Change::None)),
+                    self.says("fails", Input::WaitFailed(*id, SessionError::Crashed)),
+                ]
+            }
+            Waiting::Close(id) => vec![self.says("closes", Input::Closed(*id, closed()))],
+        };
+        if let Some((wakes, _)) = self.navigator.poll_timeout() {
+            moves.push(self.says("cancels", Input::Cancel));
+            moves.push(self.says("lost", Input::SessionLost(SessionError::Crashed)));
+            moves.push(Move {
+                at: self.now.max(wakes),
+                ..self.says("timer", Input::Tick)
+            });
+        }
+        moves
+    }
+
+    fn says(&self, name: &str, input: Input) -> Move {
+        self.turns(name, self.tab, input)
+    }
+
+    fn turns(&self, name: &str, tab: Tab, input: Input) -> Move {
+        Move {
+            name: name.to_owned(),
+            tab,
+            at: self.now,
+            input,
+        }
+    }
+
+    fn looks(&self, id: EffectId) -> Vec<Move> {
+        let (mut flipped, mut reloaded, mut elsewhere) = (self.tab, self.tab, self.tab);
+        flipped.flips();
+        reloaded.reloads();
+        elsewhere.goes();
+        let mut moves: Vec<Move> = [
+            ("looks", self.tab),
+            ("looks, flipped", flipped),
+            ("looks, reloaded", reloaded),
+            ("looks, elsewhere", elsewhere),
+        ]
+        .into_iter()
+        .map(|(name, tab)| {
+            self.turns(name, tab, Input::Observed(id, self.pages.look(tab)))
+        })
+        .collect();
+        let (not_ours, outside) = (self.pages.foreign.clone(), self.pages.outside.clone());
+        moves.push(self.says("looks, foreign", Input::Observed(id, not_ours)));
+        moves.push(self.says("looks, outside", Input::Observed(id, outside)));
+        moves.push(self.says("fails", Input::ObserveFailed(id, SessionError::Crashed)));
+        moves
+    }
+
+    fn verdicts(&self, id: EffectId, goal: &GoalDigest, page: &Snapshot) -> Vec<Move> {
+        let says = |name, version: &PageVersion, verdict| {
+            let verification = Verification {
+                goal: goal.clone(),
+                version: version.clone(),
+                verdict,
+            };
+            self.says(name, Input::Verified(id, verification))
+        };
+        let quote = |quote: &str, place| Evidence {
+            quote: quote.to_owned(),
+            context: String::new(),
+            place,
+        };
+        let answer = vec![quote(ANSWER, EvidencePlace::Text { start: 0 })];
+        let truth = if page.text == ANSWER {
+            Verdict::Passed(answer.clone())
+        } else {
+            Verdict::Refused(Refusal::NotFound)
+        };
+        let title = vec![quote(&page.title, EvidencePlace::Title)];
+        vec![
+            says("verifies", page.version(), truth),
+            says("lies", page.version(), Verdict::Passed(title)),
+            says("invents", page.version(), Verdict::Passed(answer.clone())),
+            says("verifies other", &PageVersion::new("other"), Verdict::Passed(answer)),
+            self.says("fails", Input::VerifyFailed(id, VerifyError::Failed)),
+        ]
+    }
+
+    fn receipts(&self, id: EffectId) -> Vec<Move> {
+        let mut moved = self.tab;
+        moved.goes();
+        let failed = |name, sent| {
+            let stage = Stage::Dispatch;
+            let error = SessionError::Hung { stage };
+            self.says(name, Input::DispatchFailed(id, DispatchError { sent, error }))
+        };
+        let mut moves: Vec<Move> = [
+            ("navigates", moved, Receipt::Applied(AppliedEffect::Navigated)),
+            ("does nothing", self.tab, Receipt::Applied(AppliedEffect::NoEffect)),
+            (
+                "dead end",
+                self.tab,
+                Receipt::Applied(AppliedEffect::DestinationFailed),
+            ),
+            ("stale", self.tab, Receipt::Stale(StaleCause::TargetGone)),
+            ("rejected", self.tab, Receipt::Rejected(RejectCause::Covered)),
+            ("unknown", self.tab, Receipt::Unknown(UnknownCause::Failed)),
+        ]
+        .into_iter()
+        .map(|(name, tab, receipt)| self.turns(name, tab, Input::Receipt(id, receipt)))
+        .collect();
+        moves.push(failed("surely not sent", Sent::SurelyNot));
+        moves.push(failed("maybe sent", Sent::Maybe));
+        moves
+    }
+
+    fn step(&mut self, next: &Move, coverage: &mut Coverage) -> Result<(), Failure> {
+        self.tab = next.tab;
+        self.now = next.at;
+        if next.input.effect().is_some() {
+            self.answered = Some(next.input.clone());
+        }
+        self.take(next.input.clone(), coverage)
+    }
+
+    /// The last answer comes a second time, which changes nothing, wherever the run has come to.
+    fn hears_again(&mut self, coverage: &mut Coverage) -> Result<(), Failure> {
+        match self.answered.clone() {
+            Some(again) => self.take(again, coverage),
+            None => Ok(()),
+        }
+    }
+
+    fn take(&mut self, input: Input, coverage: &mut Coverage) -> Result<(), Failure> {
+        self.witness.before(&self.navigator, &input, self.now);
+        let from = self.navigator.phase();
+        let step = Step::new(from, &input, from);
+        self.navigator.handle(input, self.now);
+        let to = self.navigator.phase();
+        coverage.step(Step { to, ..step });
+        self.drain();
+        self.witness.after(&self.navigator);
+        if self.navigator.is_closed() {
+            self.waiting = Waiting::Nothing;
+        }
+        for (invariant, holds) in SAFETY {
+            holds(&self.witness).map_err(|why| Failure {
+                invariant,
+                why,
+                broken: Broken::Safety,
+                input: 0,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) {
+        while let Some(effect) = self.navigator.poll_effect() {
+            let asked = match &effect.kind {
+                EffectKind::AskJudge(ask) => Some(Arc::new(ask.questionnaire())),
+                EffectKind::Open(_)
+                | EffectKind::Observe
+                | EffectKind::Dispatch(_)
+                | EffectKind::Verify(_)
+                | EffectKind::Wait { .. }
+                | EffectKind::Close { .. } => None,
+            };
+            self.witness.effect(&effect, asked.as_ref());
+            self.waiting = waiting(effect, asked);
+        }
+        while let Some(record) = self.navigator.poll_record() {
+            self.witness.record(&record);
+        }
+    }
+}
+
+fn waiting(effect: Effect, asked: Option<Arc<Questionnaire>>) -> Waiting {
+    let id = effect.id;
+    match effect.kind {
+        EffectKind::Open(request) => Waiting::Open(id, request.scope),
+        EffectKind::Observe => Waiting::Observe(id),
+        EffectKind::AskJudge(_) => match asked {
+            Some(asked) => Waiting::Judge(id, asked),
+            None => Waiting::Nothing,
+        },
+        EffectKind::Dispatch(_) => Waiting::Dispatch(id),
+        EffectKind::Verify(request) => Waiting::Verify(id, request.goal_digest, request.snapshot),
+        EffectKind::Wait { .. } => Waiting::Wait(id),
+        EffectKind::Close { .. } => Waiting::Close(id),
+    }
+}
+
+/// Every answer the judge may give: sure of each option of each question, not sure, and not lawful.
+/// Beside a target question, an operation is chosen with the first target, which has no power.
+fn decisions(asked: &Questionnaire) -> Vec<(String, Decision)> {
+    let heads = asked.questions.len();
+    let sizes: Vec<usize> = (0..heads).map(|number| options(asked, number).len()).collect();
+    let mut all = Vec::new();
+    for (number, size) in sizes.iter().enumerate() {
+        // In a question over operations, the first one is the click, which the targets stand for.
+        let from = usize::from(asked.stage == Asking::Decide && number + 1 < heads);
+        for place in from..*size {
+            let places = (0..heads).map(|head| if head == number { place } else { 0 });
+            let name = options(asked, number)
+                .get(place)
+                .map_or_else(String::new, |option| format!("chooses {}", option.name));
+            all.push((name, sure(&sizes, places, 1.0)));
+        }
+    }
+    let first = || (0..heads).map(|_| 0);
+    all.push(("doubts".to_owned(), sure(&sizes, first(), 0.4)));
+    let longer: Vec<usize> = sizes.iter().map(|size| size + 1).collect();
+    all.push(("babbles".to_owned(), sure(&longer, first(), 1.0)));
+    all
+}
+
+fn sure(sizes: &[usize], places: impl Iterator<Item = usize>, p: f64) -> Decision {
+    let answers = sizes
+        .iter()
+        .zip(places)
+        .map(|(&size, place)| {
+            let rest = (1.0 - p) / size.saturating_sub(1).max(1) as f64;
+            let p = (0..size).map(|index| if index == place { p } else { rest });
+            Answer::Choice(ChoiceAnswer::plain(p.collect()))
+        })
+        .collect();
+    Decision {
+        answers,
+        attempts: 1,
+        ..Decision::default()
+    }
+}
+
+fn closed() -> CloseReport {
+    CloseReport {
+        outcome: CloseOutcome::Clean,
+        network: NetworkCounts::default(),
+    }
+}
+
+fn foreign(scope: &Scope) -> Scope {
+    Scope::new("someone else", scope.session(), scope.tab()).unwrap_or_else(|_| scope.clone())
+}
+
+/// Plays every order of events of a small world. Stops at `most` states.
+pub fn search(variant: Variant, most: usize) -> Option<Found> {
+    let contract = contract(variant)?;
+    let mut found = Found {
+        states: 0,
+        steps: 0,
+        depth: 0,
+        coverage: Coverage::default(),
+        failure: None,
+    };
+    found.coverage.began();
+    let start = State::new(&contract);
+    let mut seen = HashSet::from([start.digest()]);
+    let mut layer: Vec<(State, Vec<String>)> = vec![(start, Vec::new())];
+    while !layer.is_empty() && seen.len() < most {
+        let mut next_layer = Vec::new();
+        for (state, history) in layer {
+            for next in state.moves() {
+                let mut after = state.fork()?;
+                found.steps += 1;
+                let mut outcome = after.step(&next, &mut found.coverage);
+                let is_new = seen.insert(after.digest());
+                if is_new && outcome.is_ok() {
+                    outcome = after.hears_again(&mut found.coverage);
+                }
+                let extended = || {
+                    let mut longer = history.clone();
+                    longer.push(next.name.clone());
+                    longer
+                };
+                if let Err(mut failure) = outcome {
+                    failure.input = u32::try_from(history.len() + 1).unwrap_or(u32::MAX);
+                    found.failure = Some((failure, extended()));
+                    found.states = seen.len();
+                    return Some(found);
+                }
+                if is_new {
+                    next_layer.push((after, extended()));
+                }
+            }
+        }
+        found.depth += 1; 
+        layer = next_layer;
+    }
+    found.states = seen.len();
+    Some(found)
+}
