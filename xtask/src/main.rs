@@ -1,5 +1,6 @@
 //! Developer commands: `cargo xtask COMMAND`.
 
+mod bench;
 mod ci;
 mod demo;
 mod eval;
@@ -34,6 +35,8 @@ enum Command {
     Eval(eval::Arguments),
     /// Set up what is missing, then run every test of the workspace.
     Test(test::Arguments),
+    /// Measure what things cost, as ratios to a floor measured in the same run.
+    Bench(bench::Arguments),
     /// Drive `jev mcp` with a client that is not ours, in a real Chromium.
     McpClient,
     /// Check the rules of this repository that no compiler knows.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::command(&arguments),
         Command::Eval(arguments) => eval::command(&arguments),
         Command::Test(arguments) => test::command(&arguments),
+        Command::Bench(arguments) => bench::command(&arguments),
         Command::McpClient => mcp_client::command(),
         Command::Tidy => tidy::command(),
         Command::Sim(arguments) => sim::command(&arguments),

@@ -1,0 +1,68 @@
+//! `cargo xtask bench`: what things cost, as ratios to a raw floor measured in the same run. A
+//! program with a report, never a timed test.
+
+mod floor;
+mod step;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::run::Failure;
+
+/// Options of `cargo xtask bench`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// One step (look, guarded click, new document at rest, look) against the raw protocol: one
+    /// evaluate that looks and clicks, and the new document's DOMContentLoaded.
+    Step(step::Arguments),
+}
+
+/// `cargo xtask bench`.
+pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::Unreadable {
+        what: format!("the runtime did not start: {error}"),
+    })?;
+    match &arguments.what {
+        What::Step(arguments) => runtime.block_on(step::command(arguments)),
+    }
+}
+
+fn failed(what: impl std::fmt::Display) -> Failure {
+    Failure::Unreadable {
+        what: format!("bench: {what}"),
+    }
+}
+
+/// Durations of one kind, in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Figures {
+    min: f64,
+    median: f64,
+    p95: f64,
+}
+
+impl Figures {
+    fn of(samples: &[Duration]) -> Self {
+        let mut ms: Vec<f64> = samples
+            .iter()
+            .map(|sample| sample.as_secs_f64() * 1_000.0)
+            .collect();
+        ms.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = (ms.len().saturating_sub(1) as f64 * share).round() as usize;
+            ms.get(place).copied().unwrap_or(f64::NAN)
+        };
+        Self {
+            min: at(0.0),
+            median: at(0.5),
+            p95: at(0.95),
+        }
+    }
+}
