@@ -16,7 +16,7 @@ pub type Verdict = Result<(), &'static str>;
 pub type Invariant = fn(&Witness) -> Verdict;
 
 /// The safety invariants with their names.
-pub const SAFETY: [(&str, Invariant); 18] = [
+pub const SAFETY: [(&str, Invariant); 19] = [
     ("S1", s1),
     ("S2", s2),
     ("S3", s3),
@@ -35,6 +35,7 @@ pub const SAFETY: [(&str, Invariant); 18] = [
     ("S16", s16),
     ("S17", s17),
     ("E1", e1),
+    ("E2", e2),
 ];
 
 /// Every invariant's name: the safety invariants, then the liveness invariants.
@@ -148,8 +149,12 @@ pub fn s7(w: &Witness) -> Verdict {
         "an effect went out that was not charged, or was charged twice",
     )?;
     hold(
-        !w.step.asked_past_limit,
+        !w.step.asked_past_limit && !w.step.verified_past_limit,
         "the run went on although a limit was used up",
+    )?;
+    hold(
+        spent.usage.input_tokens == w.reference.tokens,
+        "the tokens are not those of the answers",
     )?;
     hold(
         w.status.is_some() || spent.stale == w.reference.stale.min(limits.stale),
@@ -159,6 +164,10 @@ pub fn s7(w: &Witness) -> Verdict {
 
 /// Every intent ends in exactly one receipt, UNKNOWN included, at any cancellation point.
 pub fn s8(w: &Witness) -> Verdict {
+    hold(
+        !w.step.wrong_receipt,
+        "a receipt was written that is not what the world said",
+    )?;
     for (number, &(sent, receipts)) in (1_u64..).zip(&w.intents) {
         let open = w.in_flight.is_some_and(|intent| intent.0 == number);
         hold(
@@ -315,13 +324,25 @@ pub fn s17(w: &Witness) -> Verdict {
     }
 }
 
-/// A run ends in a status only when the world gave cause for it.
+/// A run ends in a status only when the world gave cause for it, and at once when it leaves no
+/// choice.
 pub fn e1(w: &Witness) -> Verdict {
-    match w.step.ended {
-        Some((_, allowed)) => hold(
+    if let Some((_, allowed)) = w.step.ended {
+        hold(
             allowed,
             "the run ended in a status for which there was no cause",
-        ),
-        None => Ok(()),
+        )?;
     }
+    hold(
+        w.status.is_some() || !w.reference.must_end(),
+        "the run went on although it had to end",
+    )
+}
+
+/// The judge is asked only about what the verifier has been shown, where pages are verified first.
+pub fn e2(w: &Witness) -> Verdict {
+    hold(
+        !w.step.unverified,
+        "the judge was asked about a page that the verifier was never shown",
+    )
 }

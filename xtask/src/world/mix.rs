@@ -172,9 +172,9 @@ impl Mix {
                 mix.turn = 1 + chance.below(96);
                 // Most worlds have a judge that strays, else runs would be short and straight.
                 mix = mix.with(Fault::Wrong, chance.pick(&[0, 64, 160, 240]).unwrap_or(0));
-                for _ in 0..=chance.below(7) {
+                for _ in 0..=chance.below(6) {
                     let fault = chance.pick(Fault::ALL).unwrap_or(Fault::Ticks);
-                    let rate = chance.pick(&[6, 12, 24, 64, 128, 230]).unwrap_or(0);
+                    let rate = chance.pick(&[3, 6, 12, 24, 64, 200]).unwrap_or(0);
                     mix = mix.with(fault, rate);
                 }
             }

@@ -6,6 +6,7 @@
 //! all its draws from one [`Chance`], so that a seed or a fuzzer's bytes decide everything.
 
 pub mod browser;
+pub mod cancels;
 pub mod case;
 pub mod chance;
 pub mod coverage;

@@ -167,11 +167,13 @@ pub struct Reference {
     pub verified_now: bool,
     /// A verdict that counts was ever given.
     pub passed_ever: bool,
+    /// The page was looked at since the judge was last heard.
+    fresh: bool,
     /// DONE was claimed and not yet decided.
     claiming: bool,
     claim_refused: bool,
-    /// Last looks that did not bind, since the judge was last heard.
-    unbound: u32,
+    /// Last looks that did not bind, since the judge was last heard or the page was acted on.
+    pub unbound: u32,
     blocked_confirmed: bool,
     abstains: bool,
     judge_failed: bool,
@@ -191,6 +193,8 @@ pub struct Reference {
     pub waits: u32,
     /// Judged steps.
     pub steps: u32,
+    /// Tokens of the answers that were heard.
+    pub tokens: u64,
     seen: HashSet<PageVersion>,
     places: HashSet<(PageVersion, u32)>,
 }
@@ -206,6 +210,7 @@ impl Reference {
             verdict: None,
             verified_now: false,
             passed_ever: false,
+            fresh: false,
             claiming: false,
             claim_refused: false,
             unbound: 0,
@@ -223,6 +228,7 @@ impl Reference {
             no_progress: 0,
             waits: 0,
             steps: 0,
+            tokens: 0,
             seen: HashSet::new(),
             places: HashSet::new(),
         }
@@ -237,6 +243,7 @@ impl Reference {
             (format!("{verification:?}"), page.version(), &page.document).hash(into);
         }
         (self.verified_now, self.passed_ever, self.claiming).hash(into);
+        (self.fresh, self.tokens).hash(into);
         (self.claim_refused, self.unbound, self.blocked_confirmed).hash(into);
         (self.abstains, self.judge_failed, self.unknown).hash(into);
         (self.session_failed, self.left_scope, self.wrong_scope).hash(into);
@@ -281,10 +288,13 @@ impl Reference {
             Input::SessionLost(_) => self.session_failed = true,
             Input::Cancel => self.cancelled = true,
             Input::Observed(_, page) => self.looked(page),
-            Input::Judged(_, decision) => self.judged(decision, &heard),
+            Input::Judged(_, decision) => {
+                self.tokens += decision.usage.input_tokens;
+                self.judged(decision, &heard);
+            }
             Input::JudgeFailed(..) => self.judge_failed = true,
             Input::Verified(_, verification) => match heard.page {
-                Some(page) if evidence(verification, &self.goal, page).is_some() => {
+                Some(page) if self.fresh && evidence(verification, &self.goal, page).is_some() => {
                     self.passed_ever = true;
                     self.verdict = Some((verification.clone(), Arc::clone(page)));
                     self.look = LookFor::Binding;
@@ -303,6 +313,7 @@ impl Reference {
     }
 
     fn judged(&mut self, decision: &Decision, heard: &Heard<'_>) {
+        self.fresh = false;
         self.unbound = 0;
         self.blocked_confirmed = false;
         self.claim_refused = false;
@@ -379,6 +390,7 @@ impl Reference {
 
     fn looked(&mut self, page: &Arc<Snapshot>) {
         let look = std::mem::replace(&mut self.look, LookFor::Nothing);
+        self.fresh = true;
         self.wrong_scope = page.scope != self.contract.scope;
         self.left_scope = !self.contract.access.allows_text(&page.url);
         if self.wrong_scope || self.left_scope {
@@ -431,6 +443,19 @@ impl Reference {
             self.no_progress += u32::from(!new);
         }
         self.waits += u32::from(waited && !new);
+    }
+
+    /// Whether what happened leaves a run no choice but to end at once.
+    pub fn must_end(&self) -> bool {
+        self.left_scope
+            || self.wrong_scope
+            || self.session_failed
+            || self.unknown
+            || self.cancelled
+            || self.late
+            || self.judge_failed
+            || self.abstains
+            || self.verified_now
     }
 
     /// Whether the world has given cause to end so.

@@ -541,6 +541,18 @@ fn foreign(scope: &Scope) -> Scope {
     Scope::new("someone else", scope.session(), scope.tab()).unwrap_or_else(|_| scope.clone())
 }
 
+/// Plays every order of events of every small world, each on a thread of its own.
+pub fn search_all(most: usize) -> Vec<(Variant, Option<Found>)> {
+    std::thread::scope(|scope| {
+        let searches = VARIANTS.map(|variant| scope.spawn(move || search(variant, most)));
+        VARIANTS
+            .into_iter()
+            .zip(searches)
+            .map(|(variant, search)| (variant, search.join().ok().flatten()))
+            .collect()
+    })
+}
+
 /// Plays every order of events of a small world. Stops at `most` states.
 pub fn search(variant: Variant, most: usize) -> Option<Found> {
     let contract = contract(variant)?;

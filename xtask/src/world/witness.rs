@@ -1,13 +1,15 @@
 //! The witness: everything that crosses the border between navigator and world, kept as facts for
 //! the invariants. It judges nothing by itself.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use jev_core::action::{Action, Operation};
 use jev_core::asking::Ask;
-use jev_core::contract::Contract;
+use jev_core::contract::{Contract, Mode, VerifyFirst};
 use jev_core::effect::{Effect, EffectKind, Timer};
+use jev_core::error::Sent;
 use jev_core::ids::{CandidateId, DocumentId, EffectId, IntentId, PageVersion};
 use jev_core::input::Input;
 use jev_core::ledger::Spent;
@@ -79,6 +81,12 @@ pub struct StepFacts {
     pub ended: Option<(Status, bool)>,
     /// The judge was asked although a limit was used up.
     pub asked_past_limit: bool,
+    /// A receipt was written that is not the one the world gave.
+    pub wrong_receipt: bool,
+    /// The judge was asked about a page that the verifier was never shown.
+    pub unverified: bool,
+    /// The page was verified again more often than it may be.
+    pub verified_past_limit: bool,
     /// The twin did something else.
     pub twin_differs: bool,
 }
@@ -131,6 +139,8 @@ pub struct Witness {
     pub telemetry: String,
     /// Actions that reached the page although no permit was handed out for them.
     pub unpermitted: u32,
+    shown: HashSet<PageVersion>,
+    due_receipt: Option<&'static str>,
     stopped: bool,
     unknown_seen: bool,
     verifying: Option<Arc<Snapshot>>,
@@ -189,6 +199,8 @@ impl Witness {
             off_output: None,
             telemetry: String::new(),
             unpermitted: 0,
+            shown: HashSet::new(),
+            due_receipt: None,
             stopped: false,
             unknown_seen: false,
             verifying: None,
@@ -223,6 +235,8 @@ impl Witness {
         if self.is_running() {
             self.reference.digest().hash(into);
             (self.stopped, self.unknown_seen, self.after_action).hash(into);
+            let shown: Vec<PageVersion> = self.shown.iter().cloned().collect();
+            sorted(&shown).hash(into);
             sorted(&self.refused).hash(into);
             sorted(&self.without_effect).hash(into);
             sorted(&self.dead).hash(into);
@@ -273,6 +287,18 @@ impl Witness {
         if timer == Some(Timer::Wait) && !late {
             self.reference.waited();
             self.outstanding = None;
+        }
+        // A dispatch that this input cuts off is not known any more.
+        self.due_receipt = Some("UNKNOWN");
+        if let Input::Receipt(_, receipt) = input
+            && due
+        {
+            self.due_receipt = Some(receipt.name());
+        } else if let Input::DispatchFailed(_, error) = input
+            && due
+            && error.sent == Sent::SurelyNot
+        {
+            self.due_receipt = Some("REJECTED");
         }
         let receipt = matches!(input, Input::Receipt(..) | Input::DispatchFailed(..));
         let in_time = !late || receipt;
@@ -354,6 +380,9 @@ impl Witness {
             EffectKind::Observe => self.observes += 1,
             EffectKind::Verify(request) => {
                 self.verifies += 1;
+                self.step.verified_past_limit =
+                    self.reference.unbound > self.contract.limits.stale;
+                self.shown.insert(request.snapshot.version().clone());
                 self.verifying = Some(Arc::clone(&request.snapshot));
             }
             EffectKind::AskJudge(ask) => self.asks(ask, asked),
@@ -383,6 +412,9 @@ impl Witness {
             || seen.no_progress >= limits.no_progress
             || seen.waits >= limits.waits;
         self.step.bad_offer = self.bad_offer(ask);
+        self.step.unverified = self.contract.mode == Mode::Enforce
+            && self.contract.verify_first == VerifyFirst::On
+            && !self.shown.contains(ask.snapshot().version());
         if let Some(questionnaire) = asked {
             self.asked = Some((Arc::clone(ask), Arc::clone(questionnaire)));
         }
@@ -539,6 +571,7 @@ impl Witness {
         self.step.events += u32::from(!matches!(record.event, Event::Ignored(..)));
         match &record.event {
             Event::Received(intent, receipt) => {
+                self.step.wrong_receipt |= self.due_receipt != Some(receipt.name());
                 let place = usize::try_from(intent.0)
                     .unwrap_or(usize::MAX)
                     .saturating_sub(1);
