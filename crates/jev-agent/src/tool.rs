@@ -10,12 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use jev_core::contract::{Contract, ContractDraft, Goal};
 use jev_core::ids::{RunId, Scope};
-use jev_core::input::Input;
 use jev_core::ports::Judge;
-use jev_core::record::Record;
 use jev_core::redact::Redactor;
 use jev_core::report::{Report, ToolOutput};
-use jev_core::time::Timestamp;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +20,7 @@ pub use definition::{Effects, Naming, ToolDefinition};
 pub use error::{ArgumentFault, ConsentFault, GoalFault, ToolError};
 
 use crate::config::ReadSettings;
-use crate::driver::{Observer, Ports, run};
+use crate::driver::{Observer, Observers, Ports, run};
 use crate::permission::{Consent, PermissionGate, PermissionRequest, Ruling};
 use crate::source::{RunContext, Source, SourceProvider};
 use crate::trajectory::{TraceOptions, Trajectory};
@@ -193,17 +190,17 @@ impl ReadBrowser {
             judge: Arc::clone(&self.judge),
             verifier: source.verifier,
         };
-        let mut watch = Watch {
-            host: call.observer,
-            trace: self.tracing.as_ref().and_then(Tracing::begin),
-        };
         let id = RunId(number);
-        if let Some(trace) = &mut watch.trace {
+        let mut trace = self.tracing.as_ref().and_then(Tracing::begin);
+        if let Some(trace) = &mut trace {
             trace.begin_run(id, &contract, &self.judge.identity(), &[]);
         }
-        let report = run(id, contract, &ports, &mut watch, call.cancel).await;
+        let traced = trace.as_mut().map(|trace| trace as &mut dyn Observer);
+        let mut observers = Observers::new().with(Some(call.observer)).with(traced);
+        let report = run(id, contract, &ports, &mut observers, call.cancel).await;
         drop(turn);
-        let trace = watch.trace.map(|mut trace| {
+        drop(observers);
+        let trace = trace.map(|mut trace| {
             trace.end_run(&report);
             trace.folder().to_owned()
         });
@@ -268,28 +265,6 @@ impl Tracing {
         Trajectory::create(&self.options, self.redactor.clone())
             .inspect_err(|error| tracing::warn!(%error, "no trajectory"))
             .ok()
-    }
-}
-
-/// The host's observer, and the trajectory when one is written.
-struct Watch<'a> {
-    host: &'a mut dyn Observer,
-    trace: Option<Trajectory>,
-}
-
-impl Observer for Watch<'_> {
-    fn input(&mut self, input: &Input, at: Timestamp) {
-        self.host.input(input, at);
-        if let Some(trace) = &mut self.trace {
-            trace.input(input, at);
-        }
-    }
-
-    fn record(&mut self, record: &Record) {
-        self.host.record(record);
-        if let Some(trace) = &mut self.trace {
-            trace.record(record);
-        }
     }
 }
 

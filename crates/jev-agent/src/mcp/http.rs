@@ -1,6 +1,7 @@
 //! Streamable HTTP: the SDK's service behind checks of our own. A request without the right bearer
 //! value, of another origin, too long or no JSON-RPC is answered here, typed.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
+use http_body::Body as _;
 use jev_core::digest::digest;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
@@ -32,6 +34,13 @@ pub const TOKEN_MIN_CHARS: usize = 24;
 
 /// Most clients that are connected at once. One that would be more is refused.
 const CLIENTS_MAX: usize = 64;
+
+/// How much of a body that is too long is read, in bytes, before its sender is cut off.
+const SKIPPED_MAX_BYTES: usize = 64 << 20;
+
+/// How long a client over HTTP may say nothing before it is forgotten. It then has to begin anew,
+/// which not every client does by itself, so this is long.
+const IDLE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// How long a request's body may take to arrive.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
@@ -140,6 +149,7 @@ impl Server {
 fn session_manager() -> LocalSessionManager {
     let mut config = SessionConfig::default();
     config.sse_retry = None;
+    config.keep_alive = Some(IDLE_MAX);
     let mut manager = LocalSessionManager::default();
     manager.session_config = config;
     manager
@@ -197,15 +207,11 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
         return response;
     }
     let (mut parts, body) = request.into_parts();
-    let read = axum::body::to_bytes(body, MESSAGE_MAX_BYTES);
-    let bytes = match tokio::time::timeout(BODY_PATIENCE, read).await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(_)) | Err(_) => {
-            let text =
-                format!("message too long, or it never ended: at most {MESSAGE_MAX_BYTES} bytes");
-            let error = JsonRpcError::new(None, ErrorData::invalid_request(text, None));
-            return refuse(StatusCode::PAYLOAD_TOO_LARGE, error);
-        }
+    let Ok(Ok(bytes)) = tokio::time::timeout(BODY_PATIENCE, read(body)).await else {
+        let text =
+            format!("message too long, or it never ended: at most {MESSAGE_MAX_BYTES} bytes");
+        let error = JsonRpcError::new(None, ErrorData::invalid_request(text, None));
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, error);
     };
     let message = match parse(&bytes) {
         Ok(message) => message,
@@ -236,6 +242,33 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
             _guard: guard,
         })
     })
+}
+
+/// A body that is no message.
+struct NoMessage;
+
+/// Reads a body. One that is too long is read to its end all the same, within bounds, so that its
+/// sender is there to hear the refusal; nothing of it is kept.
+async fn read(mut body: Body) -> Result<Bytes, NoMessage> {
+    let mut kept = Vec::new();
+    let mut seen = 0;
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let Ok(data) = frame.map_err(|_| NoMessage)?.into_data() else {
+            continue;
+        };
+        seen += data.len();
+        if seen <= MESSAGE_MAX_BYTES {
+            kept.extend_from_slice(&data);
+        } else if seen <= SKIPPED_MAX_BYTES {
+            kept = Vec::new();
+        } else {
+            return Err(NoMessage);
+        }
+    }
+    if seen > MESSAGE_MAX_BYTES {
+        return Err(NoMessage);
+    }
+    Ok(Bytes::from(kept))
 }
 
 /// Whether a message makes a connection that lasts.
