@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_millis(150);
 /// The same while something that the action may have asked for is being fetched.
 const FETCHING: Duration = Duration::from_millis(1500);
 
+/// How long a page may take to make use of what it has fetched.
+const USE: Duration = Duration::from_millis(60);
+
 /// What the world says of an action.
 #[derive(Debug, Deserialize)]
 struct Acted {
@@ -209,11 +212,16 @@ impl Dispatch<'_> {
         let begun = |page: &crate::page::Page, mark: &Mark| {
             page.starts > mark.starts || page.moves > mark.moves || page.commits > mark.commits
         };
-        if *in_flight.borrow() > 0 {
+        let fetched = || self.reader.tab().counters().counts().allowed > mark.allowed;
+        if *in_flight.borrow() > 0 || fetched() {
             let settled = async {
                 tokio::select! {
                     _ = page.wait_for(|page| begun(page, &mark)) => {}
-                    _ = in_flight.wait_for(|count| *count == 0) => {}
+                    () = async {
+                        // An answer that has come still has to be made use of.
+                        let _ = in_flight.wait_for(|count| *count == 0).await;
+                        tokio::time::sleep(USE).await;
+                    } => {}
                 }
             };
             let _ = timeout_at(bound, settled).await;

@@ -95,6 +95,45 @@ impl CdpSessionFactory {
         }
     }
 
+    /// As [`SessionFactory::open`], with the session's own type.
+    ///
+    /// # Errors
+    /// [`SessionError`]; nothing is left open then.
+    pub async fn open_session(
+        &self,
+        request: OpenRequest,
+        deadline: Duration,
+    ) -> Result<CdpSession, SessionError> {
+        let end = Instant::now() + deadline;
+        let left = || end.saturating_duration_since(Instant::now());
+        let browser =
+            timeout_at(end, self.browser(end))
+                .await
+                .map_err(|_| SessionError::Hung {
+                    stage: Stage::Launch,
+                })??;
+        let lease = Lease {
+            browser: Some(Arc::clone(&browser)),
+            shared: Arc::clone(&self.browser),
+            keep: self.options.keep,
+        };
+        let mut policy = TabPolicy::new(request.access.clone());
+        policy.scripts = self.options.scripts;
+        policy.resources = self.options.resources.clone();
+        let tab = browser
+            .new_tab(policy, world::script(), left())
+            .await
+            .map_err(|error| error.at(Stage::Launch));
+        drop(browser);
+        match tab {
+            Ok(tab) => CdpSession::open(tab, request, lease, left()).await,
+            Err(error) => {
+                lease.end(Duration::from_secs(2)).await;
+                Err(error)
+            }
+        }
+    }
+
     async fn browser(&self, end: Instant) -> Result<Arc<Browser>, SessionError> {
         let mut slot = self.browser.lock().await;
         if let Some(browser) = slot.as_ref().filter(|known| known.connection().is_open()) {
@@ -125,37 +164,8 @@ impl SessionFactory for CdpSessionFactory {
         request: OpenRequest,
         deadline: Duration,
     ) -> Result<Arc<dyn Session>, SessionError> {
-        let end = Instant::now() + deadline;
-        let left = || end.saturating_duration_since(Instant::now());
-        let browser =
-            timeout_at(end, self.browser(end))
-                .await
-                .map_err(|_| SessionError::Hung {
-                    stage: Stage::Launch,
-                })??;
-        let lease = Lease {
-            browser: Some(Arc::clone(&browser)),
-            shared: Arc::clone(&self.browser),
-            keep: self.options.keep,
-        };
-        let mut policy = TabPolicy::new(request.access.clone());
-        policy.scripts = self.options.scripts;
-        policy.resources = self.options.resources.clone();
-        let tab = browser
-            .new_tab(policy, world::script(), left())
-            .await
-            .map_err(|error| error.at(Stage::Launch));
-        drop(browser);
-        match tab {
-            Ok(tab) => {
-                let session = CdpSession::open(tab, request, lease, left()).await?;
-                Ok(Arc::new(session))
-            }
-            Err(error) => {
-                lease.end(Duration::from_secs(2)).await;
-                Err(error)
-            }
-        }
+        let session = self.open_session(request, deadline).await?;
+        Ok(Arc::new(session))
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Mark {
     pub(crate) moves: u64,
     pub(crate) downloads: u64,
     pub(crate) dialogs: u64,
+    /// Requests answered.
+    pub(crate) allowed: u64,
     news: DocumentStream,
 }
 
@@ -37,6 +39,7 @@ impl Mark {
             moves: page.moves,
             downloads: page.downloads,
             dialogs: page.dialogs,
+            allowed: reader.tab().counters().counts().allowed,
             news,
         }
     }
@@ -156,15 +159,24 @@ fn fate_of(reader: &Reader, mark: &Mark, loader: &str, expected: &Expected) -> O
             Fate::Committed
         });
     }
+    let given_up = page.failed.iter().any(|failed| failed == loader);
     match reader.tab().document_of(loader).map(|news| news.fate) {
         Some(DocumentFate::Refused(_)) => return Some(Fate::Refused),
         Some(DocumentFate::Failed(_)) => return Some(Fate::Failed),
+        // An answer of no kind that is shown would have become a download.
+        Some(DocumentFate::Answered { status }) if given_up => {
+            return Some(if matches!(status, 204 | 205) {
+                Fate::Failed
+            } else {
+                Fate::Refused
+            });
+        }
         Some(DocumentFate::Answered { .. } | DocumentFate::Redirected { .. }) | None => {}
     }
     if page.downloads > mark.downloads {
         return Some(Fate::Refused);
     }
-    if page.failed.iter().any(|failed| failed == loader) {
+    if given_up {
         return Some(Fate::Failed);
     }
     (expected.own && page.commits > mark.commits).then_some(Fate::Superseded)

@@ -193,6 +193,19 @@ impl CdpSession {
     }
 }
 
+#[cfg(feature = "testing")]
+impl CdpSession {
+    /// Runs a script as the page itself would: to change a page between look and click.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the browser does not answer.
+    pub async fn run_in_page(&self, script: &str, deadline: Duration) -> Result<(), SessionError> {
+        let params = json!({"expression": script, "awaitPromise": true});
+        let ran = self.reader.ask("Runtime.evaluate", params, deadline).await;
+        ran.map(drop).map_err(|error| error.at(Stage::Dispatch))
+    }
+}
+
 /// How long a tab that could not be opened may take to close.
 const CLOSE_AFTER_FAILURE: Duration = Duration::from_secs(2);
 

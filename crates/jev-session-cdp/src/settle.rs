@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::error::CdpError;
 use crate::network::documents::DocumentFate;
 use crate::reader::{HUNG, Lost, Reader};
 use crate::snapshot::{Look, question, read, seal};
@@ -18,6 +19,8 @@ use crate::world::Method;
 const QUIET: Duration = Duration::from_millis(30);
 /// The longest time one look waits for rest.
 const CAP: Duration = Duration::from_millis(1500);
+/// How long a look may take beyond its waiting before it is asked who is slow.
+const SLOW: Duration = Duration::from_secs(2);
 /// What is kept of a short deadline for the reading itself.
 const READING: Duration = Duration::from_millis(300);
 /// How long the news of a new document may lag behind the loss of the old one.
@@ -43,13 +46,24 @@ pub(crate) async fn observe(
     let begun = Instant::now();
     let end = begun + deadline;
     let cap = begun + CAP.min(deadline.saturating_sub(READING).max(deadline / 2));
+    let mut afresh = false;
+    let mut slow = SLOW;
     for _ in 0..DOCUMENTS {
         let loader = reader.loader();
         let patience = cap.saturating_duration_since(Instant::now());
-        let options = question(request, millis(QUIET), millis(patience));
-        let bound = end.min(Instant::now() + patience + HUNG);
+        let mut options = question(request, millis(QUIET), millis(patience));
+        if let Some(options) = options.as_object_mut() {
+            options.insert("afresh".into(), json!(afresh));
+        }
+        let bound = end.min(Instant::now() + patience + slow);
         let bound = bound.saturating_duration_since(Instant::now());
         match reader.enter(&loader, Method::Look, &options, bound).await {
+            Err(Lost::Edge(CdpError::Timeout { .. })) if slow == SLOW && Instant::now() < end => {
+                if !was_reading(reader, &loader, end).await? {
+                    break;
+                }
+                slow = deadline;
+            }
             Ok(text) => {
                 let look = read(&text).map_err(|error| error.at(Stage::Observe))?;
                 if reader.loader() != loader {
@@ -58,6 +72,8 @@ pub(crate) async fn observe(
                 let busy = *reader.tab().in_flight().borrow() > 0 && !look.still;
                 if busy && Instant::now() < cap {
                     calm(reader, &loader, cap).await;
+                    // What has just been fetched still has to be made use of.
+                    afresh = true;
                     continue;
                 }
                 let settled = if look.settled && !busy {
@@ -79,6 +95,28 @@ pub(crate) async fn observe(
     Err(SessionError::Hung {
         stage: Stage::Observe,
     })
+}
+
+/// Ends whatever script runs in the page and says whether that was our own reading: then the page
+/// is only large. Otherwise it is the page's own script that does not end.
+async fn was_reading(reader: &Reader, loader: &str, end: Instant) -> Result<bool, SessionError> {
+    let session = Some(reader.tab().session());
+    reader
+        .tab()
+        .connection()
+        .post(session, "Runtime.terminateExecution", json!({}));
+    // A script is ended at once; what may still take its time is the browser's own layout.
+    let bound = end.saturating_duration_since(Instant::now());
+    let answer = reader
+        .enter(loader, Method::State, &json!({}), bound)
+        .await
+        .map_err(|lost| lost.at(Stage::Observe))?;
+    Ok(serde_json::from_str::<State>(&answer).is_ok_and(|state| state.walking))
+}
+
+#[derive(Deserialize)]
+struct State {
+    walking: bool,
 }
 
 fn seen(

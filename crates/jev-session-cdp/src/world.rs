@@ -65,6 +65,8 @@ pub fn script() -> WorldScript {
 pub(crate) enum Method {
     /// Comes to rest and reads the page.
     Look,
+    /// Says whether a look was ended in the middle.
+    State,
     /// Waits for a change.
     Change,
     /// Clicks a candidate.
@@ -81,6 +83,7 @@ impl Method {
     const fn name(self) -> &'static str {
         match self {
             Self::Look => "look",
+            Self::State => "state",
             Self::Change => "change",
             Self::Click => "click",
             Self::Arm => "arm",

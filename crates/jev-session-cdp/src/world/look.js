@@ -82,10 +82,20 @@
     };
   };
 
+  /** Stays true when a walk is ended from outside: then it was the walk that took too long. */
+  let walking = false;
+  const state = () => {
+    const answer = JSON.stringify({ walking });
+    walking = false;
+    return answer;
+  };
+
   const look = async (options) => {
-    const { settled, still } = await rest(options.quiet, options.cap);
+    const { settled, still } = await rest(options);
     const begun = now();
+    walking = true;
     const page = read_page(options);
+    walking = false;
     return JSON.stringify({ ...page, settled, still, took: now() - begun });
   };
 

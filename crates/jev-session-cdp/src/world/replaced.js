@@ -76,11 +76,12 @@
     } catch {
       inner = null;
     }
-    const root = inner === null ? null : rootOf.call(inner);
-    if (root === null || ctx.deep >= MAX_FRAMES_DEEP) {
+    if (inner === null || ctx.deep >= MAX_FRAMES_DEEP) {
       job.frames += 1;
       return;
     }
+    const root = rootOf.call(inner);
+    if (root === null) return;
     attendDocument(inner);
     const pad = (side) => parseFloat(style[side]) || 0;
     const ox = mine.l + clientLeftOf.call(el) + pad("paddingLeft");

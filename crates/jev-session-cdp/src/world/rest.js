@@ -33,8 +33,19 @@
     return most;
   };
 
-  /** Rests within `cap` milliseconds. */
-  const rest = async (quiet, cap) => {
+  /** Whether a frame that can be read is still being parsed. */
+  const framesBusy = () => {
+    let seen = 0;
+    for (const el of documentQuery.call(doc, "iframe")) {
+      if ((seen += 1) > 20) return false;
+      const inner = frameDocumentOf.call(el);
+      if (inner !== null && readyStateOf.call(inner) === "loading") return true;
+    }
+    return false;
+  };
+
+  /** Rests within `cap` milliseconds. `afresh`: the quiet begins now, for something has just come. */
+  const rest = async ({ quiet, cap, afresh }) => {
     const end = now() + cap;
     const left = () => Math.max(0, end - now());
     ticks = new WeakMap();
@@ -52,10 +63,11 @@
       if (readyStateOf.call(doc) === "complete") return { settled: true, still: true };
       return { settled: false, still: false };
     }
+    if (afresh) lastFresh = now();
     for (;;) {
       // Measured from the parse or the last change, not from when somebody asked.
       const quietFor = now() - Math.max(lastFresh, parsedAt);
-      const wait = Math.max(quiet - quietFor, untilShown());
+      const wait = Math.max(quiet - quietFor, untilShown(), framesBusy() ? 10 : 0);
       if (wait <= 0) return { settled: !ticking, still: false };
       if (left() <= 0) return { settled: false, still: false };
       await hear(Math.min(wait + 1, left()), () => undefined);
