@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::judge::{JudgeArgs, JudgeCommand};
+
 /// Read the web through a bounded, evidence-gated loop.
 ///
 /// A cheap decision model only chooses among what the page shows; an independent verifier alone
@@ -22,6 +24,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find the answer to a goal on web pages, starting from one page.
     Read(Box<ReadArgs>),
+    /// Install, serve or ask a judge.
+    #[command(subcommand)]
+    Judge(JudgeCommand),
 }
 
 /// `jev read`.
@@ -51,10 +56,9 @@ pub(crate) struct ReadArgs {
     /// The address the answer must stand at: exact URL, prefix ending in `*`, or origin.
     #[arg(long, value_name = "PATTERN")]
     pub expect_url: Option<String>,
-    /// Who decides: lexical, embedded, scripted:FILE, systemone:URL and others; see `jev judge`.
-    /// Default: embedded when its model is installed, else lexical.
-    #[arg(long, value_name = "JUDGE")]
-    pub judge: Option<String>,
+    /// Who decides.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
     /// How far the run goes.
     #[arg(long, value_enum, default_value_t = ModeArg::Enforce)]
     pub mode: ModeArg,

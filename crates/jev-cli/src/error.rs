@@ -1,5 +1,7 @@
 //! What stops a command before it begins: one line that names the setting and the way out.
 
+use std::net::SocketAddr;
+
 use jev_core::access::AccessError;
 use jev_core::contract::ContractError;
 use jev_core::error::JudgeError;
@@ -18,6 +20,37 @@ pub(crate) enum UsageError {
     /// The judge.
     #[error("judge: {0}")]
     Judge(JudgeError),
+    /// A price that is none.
+    #[error("price: `{text}` is not two numbers of zero or more; write the prices of input and output tokens per million, as in 0.05,0.20")]
+    Price {
+        /// What was given.
+        text: String,
+    },
+    /// A setting without a word in it.
+    #[error("{field}: blank")]
+    Blank {
+        /// The setting.
+        field: &'static str,
+    },
+    /// Too few or too many options of a choice.
+    #[error("option: {count} given; give 1 to 254 with --option or as lines on standard input")]
+    Options {
+        /// How many.
+        count: usize,
+    },
+    /// A judge that is not lent to other programs.
+    #[cfg(feature = "server")]
+    #[error("judge: only embedded and lexical are served; a key is not lent to other programs")]
+    NotServed,
+    /// The judge's server can't listen.
+    #[cfg(feature = "server")]
+    #[error("port: {address}: {source}")]
+    Port {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The start address.
     #[error("start: {0}")]
     Start(AccessError),
@@ -46,6 +79,16 @@ pub(crate) enum UsageError {
     /// A file that can't be written.
     #[error("{field}: {path}: {source}")]
     Write {
+        /// The setting.
+        field: &'static str,
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that can't be read.
+    #[error("{field}: {path}: {source}")]
+    Read {
         /// The setting.
         field: &'static str,
         /// The file.

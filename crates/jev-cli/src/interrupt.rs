@@ -16,8 +16,9 @@ pub(crate) fn watch(cancel: CancellationToken) -> JoinHandle<()> {
     })
 }
 
+/// Returns at the next Ctrl-C or SIGTERM.
 #[cfg(unix)]
-async fn signal() {
+pub(crate) async fn signal() {
     use tokio::signal::unix::{SignalKind, signal};
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => {
@@ -32,7 +33,8 @@ async fn signal() {
     }
 }
 
+/// Returns at the next Ctrl-C.
 #[cfg(not(unix))]
-async fn signal() {
+pub(crate) async fn signal() {
     let _ = tokio::signal::ctrl_c().await;
 }

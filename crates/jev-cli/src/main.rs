@@ -5,6 +5,7 @@ mod args;
 mod error;
 mod exit_code;
 mod interrupt;
+mod judge;
 mod output;
 mod prepare;
 mod read;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         .init();
     let result = match &cli.command {
         Command::Read(args) => read::read(args),
+        Command::Judge(command) => judge::judge(command),
     };
     let exit = result.unwrap_or_else(|error| {
         eprintln!("jev: {error}");

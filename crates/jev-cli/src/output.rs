@@ -6,6 +6,7 @@ use jev_core::ids::PageVersion;
 use jev_core::ports::JudgeIdentity;
 use jev_core::report::Report;
 use jev_core::status::{Cause, Handoff, Status};
+use jev_core::telemetry::Price;
 use serde::Serialize;
 
 /// The object.
@@ -41,6 +42,8 @@ struct Judge<'a> {
     calls: u32,
     input_tokens: u64,
     output_tokens: u64,
+    /// What those tokens cost; null without a price.
+    cost: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,7 +58,12 @@ struct TimingsMs {
 
 impl<'a> Output<'a> {
     /// The object of a report.
-    pub(crate) fn new(report: &'a Report, judge: &'a JudgeIdentity, notices: &'a [String]) -> Self {
+    pub(crate) fn new(
+        report: &'a Report,
+        judge: &'a JudgeIdentity,
+        price: Option<Price>,
+        notices: &'a [String],
+    ) -> Self {
         let page = report.page.as_deref();
         Self {
             status: report.status,
@@ -81,6 +89,7 @@ impl<'a> Output<'a> {
                 calls: report.spent.judge_calls,
                 input_tokens: report.spent.usage.input_tokens,
                 output_tokens: report.spent.usage.output_tokens,
+                cost: price.map(|price| price.of(report.spent.usage)),
             },
             elapsed_ms: ms(report.elapsed),
             timings: TimingsMs {

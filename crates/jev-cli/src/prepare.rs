@@ -6,22 +6,21 @@ use std::time::Duration;
 
 use jev_core::access::{AccessList, AccessPattern, CanonicalUrl};
 use jev_core::contract::{Contract, ContractDraft, ContractError, Goal, Layout, Mode, Reach};
-use jev_core::gate::Gate;
 use jev_core::ids::Scope;
 use jev_core::limits::{NO_PROGRESS, STALE, STATE_CHARS, STEPS};
-use jev_core::ports::{Judge, JudgeKind, Verifier};
-use jev_judge::spec::{BuildOptions, JudgeSpec};
+use jev_core::ports::{JudgeKind, Verifier};
 use jev_verify::{Criteria, VerifierSpec};
 
-use crate::args::{GateArg, LayoutArg, ModeArg, ReachArg, ReadArgs};
+use crate::args::{LayoutArg, ModeArg, ReachArg, ReadArgs};
 use crate::error::UsageError;
+use crate::judge::{self, Chosen};
 
 /// A run that is ready to begin.
 pub(crate) struct Prepared {
     /// The contract.
     pub contract: Contract,
-    /// Who judges.
-    pub judge: Arc<dyn Judge>,
+    /// Who judges, and what goes with it.
+    pub chosen: Chosen,
     /// Who verifies.
     pub verifier: Arc<dyn Verifier>,
     /// What the user should know before the run begins.
@@ -43,13 +42,6 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     if spec.criteria() == Criteria::None {
         notices.push("nothing can be VERIFIED without --expect".to_owned());
     }
-    let judge_spec = match &args.judge {
-        Some(text) => JudgeSpec::parse(text).map_err(UsageError::Judge)?,
-        None => JudgeSpec::Lexical,
-    };
-    let judge = judge_spec
-        .build(&BuildOptions::default())
-        .map_err(UsageError::Judge)?;
     let scope = Scope::new("local", format!("jev-{}", std::process::id()), "tab-1")?;
     let mut draft = ContractDraft::new(goal, scope, start, access);
     draft.mode = match args.mode {
@@ -65,15 +57,22 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
         LayoutArg::Flat => Layout::Flat,
         LayoutArg::TwoHead => Layout::TwoHead,
     };
-    draft.gate = gate(args, judge.identity().kind)?;
     draft.budget = duration("budget", &args.budget)?;
     draft.limits.steps = count("max-steps", &args.max_steps, STEPS.max)?;
     draft.limits.stale = count("max-stale", &args.max_stale, STALE.max)?;
     draft.limits.no_progress = count("max-no-progress", &args.max_no_progress, NO_PROGRESS.max)?;
     draft.limits.state_chars = count("max-state-chars", &args.max_state_chars, STATE_CHARS.max)?;
+    // Whatever does not hang on the judge is checked before there is one: making a judge may make
+    // a file.
+    let threshold = args.threshold.as_deref();
+    judge::gate(args.gate, threshold, JudgeKind::Ranks)?;
+    draft.clone().check()?;
+    let chosen = args.judge.choose()?;
+    draft.gate = judge::gate(args.gate, threshold, chosen.judge.identity().kind)?;
+    notices.extend(chosen.notice.clone());
     Ok(Prepared {
         contract: draft.check()?,
-        judge,
+        chosen,
         verifier,
         notices,
     })
@@ -94,22 +93,8 @@ fn access(
     AccessList::parse(args.allow.iter().map(String::as_str)).map_err(UsageError::Allow)
 }
 
-fn gate(args: &ReadArgs, kind: JudgeKind) -> Result<Gate, UsageError> {
-    let default = match (args.gate, kind) {
-        (Some(GateArg::Probability), _) | (None, JudgeKind::Decides) => Gate::deciding(),
-        (Some(GateArg::Share), _) | (None, JudgeKind::Ranks) => Gate::ranking(),
-    };
-    let Some(text) = &args.threshold else {
-        return Ok(default);
-    };
-    let threshold: f64 = text.trim().parse().map_err(|_| UsageError::Number {
-        field: "threshold",
-        text: text.clone(),
-    })?;
-    Ok(Gate::new(default.kind(), threshold)?)
-}
-
-fn duration(field: &'static str, text: &str) -> Result<Duration, UsageError> {
+/// A duration as people write it.
+pub(crate) fn duration(field: &'static str, text: &str) -> Result<Duration, UsageError> {
     // A bare 0 is a duration to a user, and out of range like `0s`.
     if text.trim() == "0" {
         return Ok(Duration::ZERO);

