@@ -12,6 +12,7 @@ pub mod memory;
 pub mod pages;
 pub mod permission;
 pub mod runtime;
+pub mod scenario;
 pub mod source;
 #[cfg(test)]
 mod testing;

@@ -51,6 +51,18 @@ impl Page {
         })
     }
 
+    /// Its title.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Its visible text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Adds a link. One that leads to no page of the site answers as a dead link does.
     ///
     /// # Errors
@@ -128,6 +140,12 @@ impl PageSite {
             ),
             counts: Arc::default(),
         }
+    }
+
+    /// The page of an address.
+    #[must_use]
+    pub fn page(&self, url: &str) -> Option<&Page> {
+        self.pages.get(&CanonicalUrl::parse(url).ok()?)
     }
 
     /// What was done to it.

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::judge::{JudgeArgs, JudgeCommand};
+use crate::demo::DemoArgs;
+use crate::memory::MemoryCommandArgs;
+use crate::task::TaskCommand;
+use crate::trace::{TraceArgs, TraceCommand};
 
 /// Read the web through a bounded, evidence-gated loop.
 ///
@@ -24,9 +27,16 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find the answer to a goal on web pages, starting from one page.
     Read(Box<ReadArgs>),
-    /// Install, serve or ask a judge.
+    /// Look at runs that were written down with --trace.
     #[command(subcommand)]
-    Judge(JudgeCommand),
+    Trace(TraceCommand),
+    /// Carry out task files: plan, execute, verify, recover.
+    #[command(subcommand)]
+    Task(TaskCommand),
+    /// Look at what has been learnt, and correct it.
+    Memory(MemoryCommandArgs),
+    /// Show the whole chain at work: a chat model asks, the loop reads, the verifier confirms.
+    Demo(DemoArgs),
 }
 
 /// `jev read`.
@@ -56,9 +66,10 @@ pub(crate) struct ReadArgs {
     /// The address the answer must stand at: exact URL, prefix ending in `*`, or origin.
     #[arg(long, value_name = "PATTERN")]
     pub expect_url: Option<String>,
-    /// Who decides.
-    #[command(flatten)]
-    pub judge: JudgeArgs,
+    /// Who decides: lexical, embedded, scripted:FILE, systemone:URL and others; see `jev judge`.
+    /// Default: embedded when its model is installed, else lexical.
+    #[arg(long, value_name = "JUDGE")]
+    pub judge: Option<String>,
     /// How far the run goes.
     #[arg(long, value_enum, default_value_t = ModeArg::Enforce)]
     pub mode: ModeArg,
@@ -124,6 +135,9 @@ pub(crate) struct ReadArgs {
     /// Print one JSON object instead of the story.
     #[arg(long)]
     pub json: bool,
+    /// Whether the run is written down.
+    #[command(flatten)]
+    pub trace: TraceArgs,
 }
 
 /// See [`jev_core::contract::Mode`].

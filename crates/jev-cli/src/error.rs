@@ -1,7 +1,11 @@
 //! What stops a command before it begins: one line that names the setting and the way out.
 
-use std::net::SocketAddr;
-
+use jev_agent::chat::ChatError;
+use jev_agent::memory::MemoryError;
+use jev_agent::runtime::demos::DemoError;
+use jev_agent::runtime::{NotReusable, TaskError};
+use jev_agent::scenario::ScenarioError;
+use jev_agent::trajectory::{ReadError, TraceError};
 use jev_core::access::AccessError;
 use jev_core::contract::ContractError;
 use jev_core::error::JudgeError;
@@ -20,37 +24,6 @@ pub(crate) enum UsageError {
     /// The judge.
     #[error("judge: {0}")]
     Judge(JudgeError),
-    /// A price that is none.
-    #[error("price: `{text}` is not two numbers of zero or more; write the prices of input and output tokens per million, as in 0.05,0.20")]
-    Price {
-        /// What was given.
-        text: String,
-    },
-    /// A setting without a word in it.
-    #[error("{field}: blank")]
-    Blank {
-        /// The setting.
-        field: &'static str,
-    },
-    /// Too few or too many options of a choice.
-    #[error("option: {count} given; give 1 to 254 with --option or as lines on standard input")]
-    Options {
-        /// How many.
-        count: usize,
-    },
-    /// A judge that is not lent to other programs.
-    #[cfg(feature = "server")]
-    #[error("judge: only embedded and lexical are served; a key is not lent to other programs")]
-    NotServed,
-    /// The judge's server can't listen.
-    #[cfg(feature = "server")]
-    #[error("port: {address}: {source}")]
-    Port {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: std::io::Error,
-    },
     /// The start address.
     #[error("start: {0}")]
     Start(AccessError),
@@ -86,16 +59,39 @@ pub(crate) enum UsageError {
         /// Why.
         source: std::io::Error,
     },
-    /// A file that can't be read.
-    #[error("{field}: {path}: {source}")]
-    Read {
-        /// The setting.
-        field: &'static str,
-        /// The file.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
+    /// The trajectory can't be written.
+    #[error("{0}")]
+    Trace(#[from] TraceError),
+    /// A trajectory can't be read.
+    #[error("{0}")]
+    ReadTrace(#[from] ReadError),
+    /// The task file.
+    #[error("{0}")]
+    Task(#[from] TaskError),
+    /// The task runtime.
+    #[error("{0}")]
+    NotReusable(#[from] NotReusable),
+    /// The chat model's name.
+    #[error("chat: write it like https://host/v1#model")]
+    ChatName,
+    /// The chat model.
+    #[error("{0}")]
+    Chat(#[from] ChatError),
+    /// The experience memory.
+    #[error("{0}")]
+    Memory(#[from] MemoryError),
+    /// No home folder is known.
+    #[error("memory: no home folder is known; name a file with --memory or JEV_MEMORY")]
+    NoMemoryPlace,
+    /// The runtime's demonstrations.
+    #[error("{0}")]
+    Demo(#[from] DemoError),
+    /// The reference scenario.
+    #[error("{0}")]
+    Scenario(#[from] ScenarioError),
+    /// The demonstration's server.
+    #[error("demo: no port on 127.0.0.1: {0}")]
+    DemoServer(std::io::Error),
     /// The async runtime did not start.
     #[error("the runtime did not start: {0}")]
     Runtime(std::io::Error),

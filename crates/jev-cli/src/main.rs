@@ -2,14 +2,19 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod chat;
+mod demo;
 mod error;
 mod exit_code;
+mod help_centre;
 mod interrupt;
-mod judge;
+mod memory;
 mod output;
 mod prepare;
 mod read;
 mod story;
+mod task;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -30,7 +35,10 @@ fn main() -> ExitCode {
         .init();
     let result = match &cli.command {
         Command::Read(args) => read::read(args),
-        Command::Judge(command) => judge::judge(command),
+        Command::Trace(command) => trace::trace(command),
+        Command::Task(command) => task::task(command),
+        Command::Memory(args) => memory::memory(args),
+        Command::Demo(args) => demo::demo(args),
     };
     let exit = result.unwrap_or_else(|error| {
         eprintln!("jev: {error}");

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use jev_agent::{CancellationToken, Ports, Unobserved};
+use jev_agent::trajectory::Trajectory;
+use jev_agent::{CancellationToken, Observer, Observers, Ports};
 use jev_core::ids::RunId;
 use jev_core::ports::{JudgeIdentity, SessionFactory};
 use jev_core::report::Report;
@@ -19,28 +20,29 @@ use crate::interrupt;
 use crate::output::Output;
 use crate::prepare::{Prepared, prepare};
 use crate::story::Story;
+use crate::trace;
 
 /// Runs the command.
 pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
     let prepared = prepare(args)?;
     // Opened before the run, so that a run is never made for a report that can't be written.
     let report_file = args.report.as_deref().map(create).transpose()?;
+    let mut trajectory = args.trace.begin()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(UsageError::Runtime)?;
-    let identity = prepared.chosen.judge.identity();
-    let report = runtime.block_on(run(args, &prepared, &identity));
+    let identity = prepared.judge.identity();
+    let report = runtime.block_on(run(args, &prepared, &identity, trajectory.as_mut()));
+    trace::tell(trajectory.as_ref());
     if let (Some(mut file), Some(path)) = (report_file, args.report.as_deref()) {
         write_report(&mut file, &report, &prepared, &identity)
             .map_err(|source| write_error(path, source))?;
     }
     if args.json {
-        let price = prepared.chosen.price;
-        let output = Output::new(&report, &identity, price, &prepared.notices);
-        let output = serde_json::to_value(&output).unwrap_or_default();
-        let text = prepared.chosen.hiding.value(output).to_string();
+        let output = Output::new(&report, &identity, &prepared.notices);
+        let text = serde_json::to_string(&output).unwrap_or_default();
         // A reader that went away is no failure of the run.
         let _ = writeln!(std::io::stdout(), "{text}");
     }
@@ -48,33 +50,49 @@ pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
     Ok(Exit::from(report.status))
 }
 
-async fn run(args: &ReadArgs, prepared: &Prepared, identity: &JudgeIdentity) -> Report {
+async fn run(
+    args: &ReadArgs,
+    prepared: &Prepared,
+    identity: &JudgeIdentity,
+    mut trajectory: Option<&mut Trajectory>,
+) -> Report {
     let factory: Arc<dyn SessionFactory> = Arc::new(CdpSessionFactory::new(SessionOptions {
         chrome: args.chrome.clone(),
         ..SessionOptions::default()
     }));
     let ports = Ports {
         factory,
-        judge: Arc::clone(&prepared.chosen.judge),
+        judge: Arc::clone(&prepared.judge),
         verifier: Arc::clone(&prepared.verifier),
     };
     let cancel = CancellationToken::new();
     let watcher = interrupt::watch(cancel.clone());
     let id = RunId(u64::from(std::process::id()));
     let contract = prepared.contract.clone();
+    if let Some(trajectory) = &mut trajectory {
+        trajectory.begin_run(id, &contract, identity, &[]);
+    }
+    let traced = trajectory
+        .as_deref_mut()
+        .map(|trajectory| trajectory as &mut dyn Observer);
     let report = if args.json {
         for notice in &prepared.notices {
             eprintln!("note: {notice}");
         }
-        jev_agent::run(id, contract, &ports, &mut Unobserved, &cancel).await
+        let mut observers = Observers::new().with(traced);
+        jev_agent::run(id, contract, &ports, &mut observers, &cancel).await
     } else {
-        let out = prepared.chosen.hiding.lines(std::io::stdout());
-        let mut story = Story::begin(out, &contract, identity, &prepared.notices);
-        let report = jev_agent::run(id, contract, &ports, &mut story, &cancel).await;
-        story.end(&report, prepared.chosen.price);
+        let mut story = Story::begin(std::io::stdout(), &contract, identity, &prepared.notices);
+        let mut observers = Observers::new().with(Some(&mut story)).with(traced);
+        let report = jev_agent::run(id, contract, &ports, &mut observers, &cancel).await;
+        drop(observers);
+        story.end(&report);
         report
     };
     watcher.abort();
+    if let Some(trajectory) = trajectory {
+        trajectory.end_run(&report);
+    }
     report
 }
 
@@ -82,8 +100,6 @@ async fn run(args: &ReadArgs, prepared: &Prepared, identity: &JudgeIdentity) -> 
 struct Written<'a> {
     contract: &'a jev_core::contract::Contract,
     judge: &'a JudgeIdentity,
-    /// What the judge's tokens cost; null without a price.
-    cost: Option<f64>,
     report: &'a Report,
 }
 
@@ -96,16 +112,8 @@ fn write_report(
     let written = Written {
         contract: &prepared.contract,
         judge,
-        cost: prepared
-            .chosen
-            .price
-            .map(|price| price.of(report.spent.usage)),
         report,
     };
-    let written = prepared
-        .chosen
-        .hiding
-        .value(serde_json::to_value(&written)?);
     serde_json::to_writer_pretty(&mut *file, &written)?;
     file.write_all(b"\n")?;
     file.sync_all()

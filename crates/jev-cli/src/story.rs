@@ -11,7 +11,6 @@ use jev_core::proposal::{GateResult, Proposal};
 use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_core::record::{Event, Record};
 use jev_core::report::Report;
-use jev_core::telemetry::Price;
 use jev_core::verification::Verdict;
 
 use crate::output::ms;
@@ -26,6 +25,11 @@ pub(crate) struct Story<W> {
 }
 
 impl<W: Write + Send> Story<W> {
+    /// The lines of runs alone.
+    pub(crate) fn bare(out: W) -> Self {
+        Self { out, step: 0 }
+    }
+
     /// A story that begins with what was asked.
     pub(crate) fn begin(
         mut out: W,
@@ -77,7 +81,7 @@ impl<W: Write + Send> Story<W> {
     }
 
     /// Ends the story.
-    pub(crate) fn end(mut self, report: &Report, price: Option<Price>) {
+    pub(crate) fn end(mut self, report: &Report) {
         let _ = writeln!(
             self.out,
             "\n{}  {}",
@@ -120,16 +124,6 @@ impl<W: Write + Send> Story<W> {
             ms(timings.verify),
             ms(timings.close),
         );
-        if let Some(price) = price {
-            let usage = report.spent.usage;
-            let _ = writeln!(
-                self.out,
-                "cost     {:.6} ({} tokens in, {} out)",
-                price.of(usage),
-                usage.input_tokens,
-                usage.output_tokens,
-            );
-        }
         if let Some(close) = &report.close {
             let network = close.network;
             let refused = network.refused_documents

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jev_core::snapshot::collapse;
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +50,30 @@ pub struct Answer {
     pub model_calls: usize,
     /// The whole conversation.
     pub messages: Vec<Message>,
+}
+
+impl Answer {
+    /// Whether a tool brought a VERIFIED result and the answer quotes its evidence.
+    #[must_use]
+    pub fn is_from_evidence(&self) -> bool {
+        let said = collapse(&self.text);
+        self.messages.iter().any(|message| {
+            let Message::Tool { content, .. } = message else {
+                return false;
+            };
+            let Ok(result) = serde_json::from_str::<Value>(content) else {
+                return false;
+            };
+            result.get("status").and_then(Value::as_str) == Some("VERIFIED")
+                && result
+                    .get("evidence")
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|piece| piece.get("quote")?.as_str())
+                    .any(|quote| said.contains(quote))
+        })
+    }
 }
 
 impl Conversation {
