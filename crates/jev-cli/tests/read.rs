@@ -1,4 +1,10 @@
 //! `jev read` on a real Chromium: what it prints, how it exits, and what it leaves behind.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, also in its helpers"
+)]
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
