@@ -5,6 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::doctor::DoctorArgs;
+use crate::init::InitArgs;
+use crate::judge::{JudgeArgs, JudgeCommand};
+use crate::mcp::McpArgs;
 use crate::demo::DemoArgs;
 use crate::memory::MemoryCommandArgs;
 use crate::task::TaskCommand;
@@ -27,6 +31,15 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Find the answer to a goal on web pages, starting from one page.
     Read(Box<ReadArgs>),
+    /// Install, serve or ask a judge.
+    #[command(subcommand)]
+    Judge(JudgeCommand),
+    /// Offer the reading tools of a configuration to agents, over the Model Context Protocol.
+    Mcp(Box<McpArgs>),
+    /// Check what runs need: browser, judge, key, start pages.
+    Doctor(DoctorArgs),
+    /// Write a commented configuration and try it.
+    Init(InitArgs),
     /// Look at runs that were written down with --trace.
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -66,10 +79,9 @@ pub(crate) struct ReadArgs {
     /// The address the answer must stand at: exact URL, prefix ending in `*`, or origin.
     #[arg(long, value_name = "PATTERN")]
     pub expect_url: Option<String>,
-    /// Who decides: lexical, embedded, scripted:FILE, systemone:URL and others; see `jev judge`.
-    /// Default: embedded when its model is installed, else lexical.
-    #[arg(long, value_name = "JUDGE")]
-    pub judge: Option<String>,
+    /// Who decides.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
     /// How far the run goes.
     #[arg(long, value_enum, default_value_t = ModeArg::Enforce)]
     pub mode: ModeArg,

@@ -1,5 +1,9 @@
 //! What stops a command before it begins: one line that names the setting and the way out.
 
+use std::net::SocketAddr;
+
+use jev_agent::config::ConfigError;
+use jev_agent::mcp::{BearerError, ServerError};
 use jev_agent::chat::ChatError;
 use jev_agent::memory::MemoryError;
 use jev_agent::runtime::demos::DemoError;
@@ -24,6 +28,37 @@ pub(crate) enum UsageError {
     /// The judge.
     #[error("judge: {0}")]
     Judge(JudgeError),
+    /// A price that is none.
+    #[error("price: `{text}` is not two numbers of zero or more; write the prices of input and output tokens per million, as in 0.05,0.20")]
+    Price {
+        /// What was given.
+        text: String,
+    },
+    /// A setting without a word in it.
+    #[error("{field}: blank")]
+    Blank {
+        /// The setting.
+        field: &'static str,
+    },
+    /// Too few or too many options of a choice.
+    #[error("option: {count} given; give 1 to 254 with --option or as lines on standard input")]
+    Options {
+        /// How many.
+        count: usize,
+    },
+    /// A judge that is not lent to other programs.
+    #[cfg(feature = "server")]
+    #[error("judge: only embedded and lexical are served; a key is not lent to other programs")]
+    NotServed,
+    /// The judge's server can't listen.
+    #[cfg(feature = "server")]
+    #[error("port: {address}: {source}")]
+    Port {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The start address.
     #[error("start: {0}")]
     Start(AccessError),
@@ -65,6 +100,57 @@ pub(crate) enum UsageError {
     /// A trajectory can't be read.
     #[error("{0}")]
     ReadTrace(#[from] ReadError),
+    /// The configuration.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// A configuration that offers nothing.
+    #[error("{file} has no [[source]]; add one, or let `jev init --start URL` write one")]
+    NoSource {
+        /// The file.
+        file: String,
+    },
+    /// The MCP server.
+    #[error("{0}")]
+    Server(#[from] ServerError),
+    /// The address can't be listened on.
+    #[error("http: {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// An address that other machines reach, without the flag that allows it.
+    #[error("http: {address} is reached by other machines; say --allow-remote if that is meant")]
+    Remote {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Such an address without a token.
+    #[error("http: other machines need a bearer token; set {variable} or give --token-file")]
+    NoToken {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// The token.
+    #[error("{0}")]
+    Bearer(#[from] BearerError),
+    /// A file that can't be read.
+    #[error("{field}: {path}: {source}")]
+    Read {
+        /// The setting.
+        field: &'static str,
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that would be overwritten.
+    #[error("{file} is there already and is never overwritten; name another with --file")]
+    Exists {
+        /// The file.
+        file: String,
+    },
     /// The task file.
     #[error("{0}")]
     Task(#[from] TaskError),

@@ -4,11 +4,15 @@
 mod args;
 mod chat;
 mod demo;
+mod doctor;
 mod error;
 mod exit_code;
+mod init;
 mod help_centre;
 mod interrupt;
+mod judge;
 mod memory;
+mod mcp;
 mod output;
 mod prepare;
 mod read;
@@ -29,12 +33,14 @@ fn main() -> ExitCode {
     // Logs go to stderr: stdout carries the result alone. JEV_LOG=debug shows more.
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_env_filter(
-            EnvFilter::try_from_env("JEV_LOG").unwrap_or_else(|_| EnvFilter::new("warn")),
-        )
+        .with_env_filter(filter())
         .init();
     let result = match &cli.command {
         Command::Read(args) => read::read(args),
+        Command::Judge(command) => judge::judge(command),
+        Command::Mcp(args) => mcp::mcp(args),
+        Command::Doctor(args) => doctor::doctor(args),
+        Command::Init(args) => init::init(args),
         Command::Trace(command) => trace::trace(command),
         Command::Task(command) => task::task(command),
         Command::Memory(args) => memory::memory(args),
@@ -45,4 +51,15 @@ fn main() -> ExitCode {
         Exit::Usage
     });
     exit.into()
+}
+
+/// What `JEV_LOG` says, else warnings. The protocol's library writes whole messages, goals and page
+/// text included, below that level: it never gets lower. Its service calls an answer to a client
+/// that has left an error, and is not heard at all.
+fn filter() -> EnvFilter {
+    let filter = EnvFilter::try_from_env("JEV_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    ["rmcp=warn", "rmcp::service=off"]
+        .into_iter()
+        .filter_map(|directive| directive.parse().ok())
+        .fold(filter, EnvFilter::add_directive)
 }

@@ -27,13 +27,13 @@ pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
     let prepared = prepare(args)?;
     // Opened before the run, so that a run is never made for a report that can't be written.
     let report_file = args.report.as_deref().map(create).transpose()?;
-    let mut trajectory = args.trace.begin()?;
+    let mut trajectory = args.trace.begin_hiding(prepared.chosen.key.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(UsageError::Runtime)?;
-    let identity = prepared.judge.identity();
+    let identity = prepared.chosen.judge.identity();
     let report = runtime.block_on(run(args, &prepared, &identity, trajectory.as_mut()));
     trace::tell(trajectory.as_ref());
     if let (Some(mut file), Some(path)) = (report_file, args.report.as_deref()) {
@@ -41,8 +41,10 @@ pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
             .map_err(|source| write_error(path, source))?;
     }
     if args.json {
-        let output = Output::new(&report, &identity, &prepared.notices);
-        let text = serde_json::to_string(&output).unwrap_or_default();
+        let price = prepared.chosen.price;
+        let output = Output::new(&report, &identity, price, &prepared.notices);
+        let output = serde_json::to_value(&output).unwrap_or_default();
+        let text = prepared.chosen.hiding.value(output).to_string();
         // A reader that went away is no failure of the run.
         let _ = writeln!(std::io::stdout(), "{text}");
     }
@@ -62,7 +64,7 @@ async fn run(
     }));
     let ports = Ports {
         factory,
-        judge: Arc::clone(&prepared.judge),
+        judge: Arc::clone(&prepared.chosen.judge),
         verifier: Arc::clone(&prepared.verifier),
     };
     let cancel = CancellationToken::new();
@@ -82,11 +84,12 @@ async fn run(
         let mut observers = Observers::new().with(traced);
         jev_agent::run(id, contract, &ports, &mut observers, &cancel).await
     } else {
-        let mut story = Story::begin(std::io::stdout(), &contract, identity, &prepared.notices);
+        let out = prepared.chosen.hiding.lines(std::io::stdout());
+        let mut story = Story::begin(out, &contract, identity, &prepared.notices);
         let mut observers = Observers::new().with(Some(&mut story)).with(traced);
         let report = jev_agent::run(id, contract, &ports, &mut observers, &cancel).await;
         drop(observers);
-        story.end(&report);
+        story.end(&report, prepared.chosen.price);
         report
     };
     watcher.abort();
@@ -100,6 +103,8 @@ async fn run(
 struct Written<'a> {
     contract: &'a jev_core::contract::Contract,
     judge: &'a JudgeIdentity,
+    /// What the judge's tokens cost; null without a price.
+    cost: Option<f64>,
     report: &'a Report,
 }
 
@@ -112,8 +117,16 @@ fn write_report(
     let written = Written {
         contract: &prepared.contract,
         judge,
+        cost: prepared
+            .chosen
+            .price
+            .map(|price| price.of(report.spent.usage)),
         report,
     };
+    let written = prepared
+        .chosen
+        .hiding
+        .value(serde_json::to_value(&written)?);
     serde_json::to_writer_pretty(&mut *file, &written)?;
     file.write_all(b"\n")?;
     file.sync_all()

@@ -11,6 +11,7 @@ use jev_core::proposal::{GateResult, Proposal};
 use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_core::record::{Event, Record};
 use jev_core::report::Report;
+use jev_core::telemetry::Price;
 use jev_core::verification::Verdict;
 
 use crate::output::ms;
@@ -81,7 +82,7 @@ impl<W: Write + Send> Story<W> {
     }
 
     /// Ends the story.
-    pub(crate) fn end(mut self, report: &Report) {
+    pub(crate) fn end(mut self, report: &Report, price: Option<Price>) {
         let _ = writeln!(
             self.out,
             "\n{}  {}",
@@ -124,6 +125,16 @@ impl<W: Write + Send> Story<W> {
             ms(timings.verify),
             ms(timings.close),
         );
+        if let Some(price) = price {
+            let usage = report.spent.usage;
+            let _ = writeln!(
+                self.out,
+                "cost     {:.6} ({} tokens in, {} out)",
+                price.of(usage),
+                usage.input_tokens,
+                usage.output_tokens,
+            );
+        }
         if let Some(close) = &report.close {
             let network = close.network;
             let refused = network.refused_documents
