@@ -1,4 +1,63 @@
 //! Tools for an agent: the interface that hosts call, and `read_browser`.
+//!
+//! A host injects everything but the goal. Here the pages are in memory; with a real browser the
+//! factory is `jev_session_cdp::CdpSessionFactory`.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use jev_agent::config::Config;
+//! use jev_agent::pages::{Page, PageSite};
+//! use jev_agent::permission::Ruling;
+//! use jev_agent::source::RunContext;
+//! use jev_agent::tool::{AtOnce, Tool, ToolCall};
+//! use jev_agent::{CancellationToken, Unobserved};
+//! use jev_core::ports::SessionFactory;
+//! use serde_json::json;
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! let config = Config::parse(
+//!     r#"
+//!     [judge]
+//!     provider = "lexical"
+//!     [[source]]
+//!     name = "help"
+//!     start = "http://help.test/"
+//!     expect = ['\d+ months']
+//!     [read]
+//!     mode = "enforce"
+//!     threshold = 0.55
+//!     "#,
+//!     std::path::Path::new("."),
+//! )?;
+//! let pages: Arc<dyn SessionFactory> = Arc::new(PageSite::new([
+//!     Page::new("http://help.test/", "Help", "How can we help?")?
+//!         .link("Warranty policy", "warranty")?
+//!         .link("Contact", "contact")?,
+//!     Page::new("http://help.test/warranty", "Warranty", "It lasts 24 months.")?,
+//! ]));
+//! let judge = config.judge.build()?;
+//! let tools = config.read_tools(&judge, &pages, None)?;
+//! // What a model's function call brought: one text, and nothing else is accepted.
+//! let reply = tools[0]
+//!     .call(ToolCall {
+//!         context: Some(&RunContext::new("ada", "session-1")),
+//!         arguments: &json!({"goal": "How long does the warranty last?"}),
+//!         gate: &Ruling::Allow,
+//!         turns: &AtOnce,
+//!         observer: &mut Unobserved,
+//!         cancel: &CancellationToken::new(),
+//!     })
+//!     .await?;
+//! assert_eq!(reply.structured["status"], "VERIFIED");
+//! assert_eq!(reply.structured["evidence"][0]["quote"], "24 months");
+//! // For other agents: the same definition as a function of the chat completions interface.
+//! assert_eq!(tools[0].definition().as_function()["function"]["name"], "read_browser");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod definition;
 mod error;
