@@ -19,11 +19,11 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Every test of the workspace with every feature. Plain `cargo test`, so that documentation
-/// examples run too.
+/// examples run too; and all of them, so that one round shows everything.
 pub(crate) fn tests(rest: &[String]) -> Result<(), Failure> {
     let mut command = run::cargo();
     command
-        .args(["test", "--workspace", "--all-features"])
+        .args(["test", "--workspace", "--all-features", "--no-fail-fast"])
         .args(rest);
     run::visibly(&mut command)
 }
