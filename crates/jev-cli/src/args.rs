@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::init::InitArgs;
 use crate::judge::{JudgeArgs, JudgeCommand};
 use crate::mcp::McpArgs;
-use crate::demo::DemoArgs;
 use crate::memory::MemoryCommandArgs;
 use crate::task::TaskCommand;
 use crate::trace::{TraceArgs, TraceCommand};

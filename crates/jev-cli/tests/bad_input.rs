@@ -1,5 +1,6 @@
 //! Bad input: one clear line on stderr, exit code 2, and no browser. The named browser does not
 //! exist, so a run that got past its checks would end with exit code 6 instead.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::process::Command;
 
