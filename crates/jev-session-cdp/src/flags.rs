@@ -54,14 +54,23 @@ const DISABLED_FEATURES: &[&str] = &[
     "Translate",
     "MediaRouter",
     "OptimizationHints",
-    "Prerender2",
+    // Asks a server of the vendor for the time.
+    "NetworkTimeServiceQuerying",
+    // Asks a server of the vendor about every form.
+    "AutofillServerCommunication",
 ];
+
+/// Features of pages that make the browser itself fetch, which is not held for us.
+const WALLED_FEATURES: &[&str] = &["Prerender2"];
+
+/// Preferences of the whole browser; the shell has none. 2 is "never": the browser then predicts
+/// no connections and preloads nothing, neither for itself nor when a page asks for it.
+const PREFERENCES: &str = r#"{"net":{"network_prediction_options":2},"signin":{"allowed":false,"allowed_on_next_startup":false}}"#;
 
 const FLAGS: &[&str] = &[
     "--remote-debugging-pipe",
     "--no-startup-window",
     "--disable-gpu",
-    "--disable-quic",
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-background-networking",
@@ -70,7 +79,6 @@ const FLAGS: &[&str] = &[
     "--disable-extensions",
     "--disable-default-apps",
     "--disable-breakpad",
-    "--no-pings",
     "--disable-domain-reliability",
     "--metrics-recording-only",
     "--mute-audio",
@@ -79,13 +87,44 @@ const FLAGS: &[&str] = &[
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
+    // Sign-in and component updates can't be switched off whole. Port 9 is one of those that the
+    // browser never connects to, so what would still be asked for ends before a connection.
+    "--gaia-url=http://127.0.0.1:9",
+    "--component-updater=url-source=http://127.0.0.1:9/",
+];
+
+/// The walls that stand in flags.
+const WALLS: &[&str] = &[
+    "--disable-quic",
+    "--no-pings",
+    // As above, for what has its switch inside the engine.
+    "--disable-blink-features=FedCm",
     // The first is read by the whole browser, the second by the shell: without a proxy that speaks
     // UDP, WebRTC then sends nothing.
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    // The proxy below is for loopback addresses too.
+    // The proxy is for loopback addresses too.
     "--proxy-bypass-list=<-loopback>",
 ];
+
+/// Whether the browser stands behind its boundary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walls {
+    /// It does.
+    Up,
+    /// It does not: the control of the hostile pages, which shows that they would reach the network.
+    #[cfg(feature = "testing")]
+    Down,
+}
+
+/// What stands in the profile before the first start.
+pub(crate) const fn preferences(walls: Walls) -> &'static str {
+    match walls {
+        Walls::Up => PREFERENCES,
+        #[cfg(feature = "testing")]
+        Walls::Down => "{}",
+    }
+}
 
 /// The whole command line. `tripwire` is the port on which nothing is ever answered.
 pub(crate) fn command_line(
@@ -94,11 +133,21 @@ pub(crate) fn command_line(
     window: Window,
     tripwire: u16,
     sandbox: SandboxState,
+    walls: Walls,
 ) -> Vec<OsString> {
     let mut line: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
-    line.push(format!("--disable-features={}", DISABLED_FEATURES.join(",")).into());
+    let mut disabled = DISABLED_FEATURES.to_vec();
     line.push(format!("--window-size={},{}", window.width, window.height).into());
-    line.push(format!("--proxy-server=http://127.0.0.1:{tripwire}").into());
+    match walls {
+        Walls::Up => {
+            disabled.extend(WALLED_FEATURES);
+            line.extend(WALLS.iter().map(OsString::from));
+            line.push(format!("--proxy-server=http://127.0.0.1:{tripwire}").into());
+        }
+        #[cfg(feature = "testing")]
+        Walls::Down => {}
+    }
+    line.push(format!("--disable-features={}", disabled.join(",")).into());
     let mut folder = OsString::from("--user-data-dir=");
     folder.push(profile);
     line.push(folder);

@@ -1,6 +1,6 @@
 //! Starts a browser behind its boundary and ends it: `Browser::launch`, `Browser::close`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use crate::connection::Connection;
 use crate::error::{CdpError, LaunchError};
 use crate::find::{Chrome, Preference, find};
-use crate::flags::{SandboxState, Window, command_line, sandbox_state};
+use crate::flags::{SandboxState, Walls, Window, command_line, preferences, sandbox_state};
+use crate::isolation::{IsolationState, NetworkDevice, probe};
 use crate::network::boundary::Boundary;
 use crate::network::counters::NetworkCounters;
 use crate::network::tripwire::Tripwire;
@@ -30,6 +31,8 @@ pub struct LaunchOptions {
     pub preference: Preference,
     /// The window.
     pub window: Window,
+    /// The second wall.
+    pub device: NetworkDevice,
     /// How long it may take to start.
     pub deadline: Duration,
 }
@@ -40,6 +43,7 @@ impl Default for LaunchOptions {
             program: None,
             preference: Preference::default(),
             window: Window::default(),
+            device: NetworkDevice::default(),
             deadline: Duration::from_secs(10),
         }
     }
@@ -55,6 +59,8 @@ pub struct Browser {
     chrome: Chrome,
     version: String,
     sandbox: SandboxState,
+    isolation: IsolationState,
+    pub(crate) walls: Walls,
     _tripwire: Tripwire,
 }
 
@@ -65,15 +71,28 @@ impl Browser {
     /// # Errors
     /// [`LaunchError`]; nothing is left running then.
     pub async fn launch(options: LaunchOptions) -> Result<Self, LaunchError> {
+        Self::start(options, Walls::Up).await
+    }
+
+    /// Starts a browser that can reach the network by itself, to see that a hostile page is one.
+    ///
+    /// # Errors
+    /// As [`Browser::launch`].
+    #[cfg(feature = "testing")]
+    pub async fn launch_without_boundary(options: LaunchOptions) -> Result<Self, LaunchError> {
+        Self::start(options, Walls::Down).await
+    }
+
+    async fn start(options: LaunchOptions, walls: Walls) -> Result<Self, LaunchError> {
         let deadline = Instant::now() + options.deadline;
         let chrome = find(options.program.as_deref(), options.preference)?;
         // Beside the start, for it touches the disk and nothing waits for it.
         drop(tokio::task::spawn_blocking(sweep));
         let counters = Arc::new(NetworkCounters::default());
-        let tripwire = Tripwire::set(Arc::clone(&counters))
+        let tripwire = Tripwire::set(Arc::clone(&counters), || None)
             .await
             .map_err(LaunchError::Boundary)?;
-        let profile = Profile::create().map_err(LaunchError::Profile)?;
+        let profile = Profile::create(preferences(walls)).map_err(LaunchError::Profile)?;
         let sandbox = sandbox_state();
         let arguments = command_line(
             chrome.flavour,
@@ -81,9 +100,25 @@ impl Browser {
             options.window,
             tripwire.port(),
             sandbox,
+            walls,
         );
+        let unshare = match (walls, options.device) {
+            (Walls::Up, NetworkDevice::NoneIfPossible) => probe().await,
+            (Walls::Up, NetworkDevice::Keep) => None,
+            #[cfg(feature = "testing")]
+            (Walls::Down, _) => None,
+        };
+        let isolation = match (options.device, unshare) {
+            (NetworkDevice::Keep, _) => IsolationState::NotWanted,
+            (NetworkDevice::NoneIfPossible, Some(_)) => IsolationState::NoDevice,
+            (NetworkDevice::NoneIfPossible, None) => IsolationState::Unavailable,
+        };
+        let (program, arguments) = match unshare {
+            Some(unshare) => unshare.wrap(&chrome.program, arguments),
+            None => (chrome.program.clone(), arguments),
+        };
         let plan = Plan {
-            program: chrome.program.clone(),
+            program,
             arguments,
             profile,
         };
@@ -92,9 +127,13 @@ impl Browser {
         let boundary = Boundary::new(connection.clone(), counters);
         let events = connection.subscribe_root();
         let patience = deadline.saturating_duration_since(Instant::now());
-        match raise(&connection, patience).await {
+        match raise(&connection, walls, patience).await {
             Ok(version) => {
-                tokio::spawn(Arc::clone(&boundary).run(events));
+                match walls {
+                    Walls::Up => drop(tokio::spawn(Arc::clone(&boundary).run(events))),
+                    #[cfg(feature = "testing")]
+                    Walls::Down => drop(events),
+                }
                 Ok(Self {
                     connection,
                     boundary,
@@ -102,6 +141,8 @@ impl Browser {
                     chrome,
                     version,
                     sandbox,
+                    isolation,
+                    walls,
                     _tripwire: tripwire,
                 })
             }
@@ -139,10 +180,22 @@ impl Browser {
         self.sandbox
     }
 
+    /// Whether it has a network device.
+    #[must_use]
+    pub fn isolation(&self) -> IsolationState {
+        self.isolation
+    }
+
     /// The process number of the browser.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.supervisor.pid()
+    }
+
+    /// Its profile folder, gone when it is closed.
+    #[must_use]
+    pub fn profile(&self) -> &Path {
+        self.supervisor.profile()
     }
 
     /// What the boundary counted outside of any tab. A breach here is no page's doing.
@@ -154,13 +207,11 @@ impl Browser {
     /// Asks the browser to end; when it has not within the grace, kills it from outside. Process
     /// and profile folder are gone afterwards, unless the outcome is [`CloseOutcome::Unanswered`].
     pub async fn close(self, grace: Duration) -> CloseOutcome {
-        let deadline = Instant::now() + grace;
         self.connection.post(None, "Browser.close", json!({}));
         let ended = match self.supervisor.ended(grace).await {
             Some(ended) => Some(ended),
             None => {
                 self.supervisor.kill();
-                let _ = deadline;
                 self.supervisor.ended(AFTER_KILL).await
             }
         };
@@ -173,16 +224,24 @@ impl Browser {
 }
 
 /// Puts the boundary up; the calls travel together. The version is the first sign of life.
-async fn raise(connection: &Connection, patience: Duration) -> Result<String, CdpError> {
+async fn raise(
+    connection: &Connection,
+    walls: Walls,
+    patience: Duration,
+) -> Result<String, CdpError> {
     let version = connection.send(None, "Browser.getVersion", json!({}));
-    let calls = [
-        connection.send(
-            None,
-            "Fetch.enable",
-            json!({"patterns": [{"urlPattern": "*"}]}),
-        ),
-        connection.send(None, "Target.setDiscoverTargets", json!({"discover": true})),
-    ];
+    let calls = match walls {
+        Walls::Up => vec![
+            connection.send(
+                None,
+                "Fetch.enable",
+                json!({"patterns": [{"urlPattern": "*"}]}),
+            ),
+            connection.send(None, "Target.setDiscoverTargets", json!({"discover": true})),
+        ],
+        #[cfg(feature = "testing")]
+        Walls::Down => Vec::new(),
+    };
     let version = version.wait(patience).await?;
     for call in calls {
         call.wait(patience).await?;

@@ -2,11 +2,14 @@
 #![forbid(unsafe_code)]
 
 pub mod connection;
+#[cfg(test)]
+mod connection_tests;
 mod dispatch;
 pub mod error;
 pub mod factory;
 pub mod find;
 pub mod flags;
+pub mod isolation;
 mod keys;
 pub mod launch;
 mod navigate;
@@ -20,6 +23,8 @@ mod settle;
 mod snapshot;
 mod surrogates;
 pub mod tab;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod transport;
 pub mod world;
 

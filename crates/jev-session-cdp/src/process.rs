@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -77,6 +77,7 @@ pub(crate) struct Supervisor {
     ended: watch::Receiver<Option<Ended>>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     pid: u32,
+    profile: PathBuf,
 }
 
 impl Supervisor {
@@ -127,6 +128,7 @@ impl Supervisor {
         }
         let (kill, killed) = watch::channel(false);
         let (end, ended) = watch::channel(None);
+        let profile = plan.profile.folder().to_path_buf();
         let guard = Guard {
             child,
             profile: plan.profile,
@@ -138,6 +140,7 @@ impl Supervisor {
             ended,
             stderr,
             pid,
+            profile,
         };
         Ok((supervisor, source, sink))
     }
@@ -145,6 +148,11 @@ impl Supervisor {
     /// The browser's process number.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The profile folder.
+    pub(crate) fn profile(&self) -> &Path {
+        &self.profile
     }
 
     /// Has the process tree killed, now.

@@ -25,12 +25,13 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Makes one in the system's folder for temporary files, readable only by this user.
-    pub(crate) fn create() -> io::Result<Self> {
-        Self::create_in(&std::env::temp_dir())
+    /// Makes one in the system's folder for temporary files, readable only by this user,
+    /// with these preferences of the browser.
+    pub(crate) fn create(preferences: &str) -> io::Result<Self> {
+        Self::create_in(&std::env::temp_dir(), preferences)
     }
 
-    fn create_in(parent: &Path) -> io::Result<Self> {
+    fn create_in(parent: &Path, preferences: &str) -> io::Result<Self> {
         // Unique by its name; it must not remove itself, since children of a killed browser may
         // still write and the removal needs retries.
         let nascent = tempfile::Builder::new()
@@ -47,10 +48,17 @@ impl Profile {
             folder,
             _lock: lock,
         };
-        for inner in [profile.data(), profile.scratch()] {
+        let first = profile.data().join("Default");
+        for inner in [profile.data(), profile.scratch(), first.clone()] {
             fs::DirBuilder::new().mode(0o700).create(inner)?;
         }
+        fs::write(first.join("Preferences"), preferences)?;
         Ok(profile)
+    }
+
+    /// The whole folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// What Chrome gets as its user data folder.
@@ -136,8 +144,8 @@ mod tests {
     #[test]
     fn only_abandoned_folders_are_swept() {
         let parent = tempfile::tempdir().unwrap();
-        let alive = Profile::create_in(parent.path()).unwrap();
-        let dead = Profile::create_in(parent.path()).unwrap();
+        let alive = Profile::create_in(parent.path(), "{}").unwrap();
+        let dead = Profile::create_in(parent.path(), "{}").unwrap();
         let dead_folder = dead.folder.clone();
         fs::write(dead.data().join("file"), "x").unwrap();
         drop(dead);
@@ -155,7 +163,7 @@ mod tests {
     #[tokio::test]
     async fn a_removed_folder_is_gone() {
         let parent = tempfile::tempdir().unwrap();
-        let profile = Profile::create_in(parent.path()).unwrap();
+        let profile = Profile::create_in(parent.path(), "{}").unwrap();
         fs::write(profile.data().join("file"), "x").unwrap();
         assert!(profile.remove(Duration::from_secs(1)).await);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);

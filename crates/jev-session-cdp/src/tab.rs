@@ -1,9 +1,10 @@
 //! One exclusive tab: its own context, locked before its first byte, watched by one task.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use jev_core::error::Sent;
 use jev_core::ports::CloseOutcome;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::connection::{Connection, EventStream, SessionId};
 use crate::error::CdpError;
+use crate::flags::Walls;
 use crate::launch::Browser;
 use crate::network::boundary::Boundary;
 use crate::network::counters::{Counted, NetworkCounters};
@@ -18,6 +20,7 @@ use crate::network::documents::{DocumentNews, DocumentStream};
 use crate::network::fetch::Fetcher;
 use crate::network::policy::{PageScripts, TabPolicy};
 use crate::network::tabs::TabNet;
+use crate::network::tripwire::Tripwire;
 
 /// How deep frames in processes of their own are followed.
 const MAX_FRAME_DEPTH: u32 = 8;
@@ -40,6 +43,8 @@ pub struct Tab {
     session: SessionId,
     boundary: Arc<Boundary>,
     net: Arc<TabNet>,
+    /// None only without a boundary.
+    _tripwire: Option<Tripwire>,
     closed: AtomicBool,
 }
 
@@ -53,13 +58,11 @@ impl Browser {
         let end = Instant::now() + deadline;
         let left = || end.saturating_duration_since(Instant::now());
         let connection = &self.connection;
+        let counters = Arc::new(NetworkCounters::default());
+        let policy = Arc::new(OnceLock::new());
+        let (tripwire, params) = self.context_of(&counters, &policy).await?;
         let answer = connection
-            .call(
-                None,
-                "Target.createBrowserContext",
-                json!({"disposeOnDetach": true}),
-                left(),
-            )
+            .call(None, "Target.createBrowserContext", params, left())
             .await?;
         let context = text(&answer, "browserContextId")?;
         let orphan = OrphanContext {
@@ -80,7 +83,7 @@ impl Browser {
             )
             .await?;
         let target = text(&answer, "targetId")?;
-        let net = Arc::new(TabNet::new(context, target.clone(), Arc::default()));
+        let net = Arc::new(TabNet::new(context, target.clone(), counters, policy));
         self.boundary.tabs.add_tab(&net);
         let answer = connection
             .call(
@@ -102,6 +105,7 @@ impl Browser {
             session,
             boundary: Arc::clone(&self.boundary),
             net,
+            _tripwire: tripwire,
             closed: AtomicBool::new(false),
         };
         tokio::spawn(watch_frames(
@@ -115,6 +119,33 @@ impl Browser {
             0,
         ));
         Ok(tab)
+    }
+
+    /// A tripwire of its own and what a context with it as its proxy is created by.
+    async fn context_of(
+        &self,
+        counters: &Arc<NetworkCounters>,
+        policy: &Arc<OnceLock<TabPolicy>>,
+    ) -> Result<(Option<Tripwire>, Value), CdpError> {
+        match self.walls {
+            Walls::Up => {}
+            #[cfg(feature = "testing")]
+            Walls::Down => return Ok((None, json!({"disposeOnDetach": true}))),
+        }
+        let policy = Arc::clone(policy);
+        let allowed = move || policy.get().map(|policy| policy.origins().clone());
+        let tripwire = Tripwire::set(Arc::clone(counters), allowed)
+            .await
+            // No port left on loopback: no tab without its wall.
+            .map_err(|_| CdpError::TargetGone {
+                sent: Sent::SurelyNot,
+            })?;
+        let params = json!({
+            "disposeOnDetach": true,
+            "proxyServer": format!("http://127.0.0.1:{}", tripwire.port()),
+            "proxyBypassList": "<-loopback>",
+        });
+        Ok((Some(tripwire), params))
     }
 
     /// Opens a tab and sets what it may do.
@@ -140,7 +171,7 @@ impl Tab {
     /// [`CdpError::TargetGone`] when the tab is closed or has its policy already.
     pub fn allow(&self, policy: TabPolicy) -> Result<(), CdpError> {
         let gone = CdpError::TargetGone {
-            sent: jev_core::error::Sent::SurelyNot,
+            sent: Sent::SurelyNot,
         };
         if self.closed.load(Ordering::Acquire) {
             return Err(gone);
@@ -306,9 +337,21 @@ fn lock(
             json!({"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
         ),
         send("Network.setBypassServiceWorker", json!({"bypass": true})),
+        send("Network.overrideNetworkState", online()),
         send("Target.setAutoAttach", auto_attach()),
         send("Page.getFrameTree", json!({})),
     ]
+}
+
+/// Without a network device a page would take itself for offline. The figures say "fast".
+fn online() -> Value {
+    json!({
+        "offline": false,
+        "latency": 0,
+        "downloadThroughput": 1e9,
+        "uploadThroughput": 1e9,
+        "connectionType": "ethernet",
+    })
 }
 
 fn auto_attach() -> Value {
@@ -382,6 +425,7 @@ fn follow(
         };
         let calls = [
             send("Page.enable", json!({})),
+            send("Network.overrideNetworkState", online()),
             send("Target.setAutoAttach", auto_attach()),
         ];
         let tree = send("Page.getFrameTree", json!({}));

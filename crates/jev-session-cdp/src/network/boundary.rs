@@ -17,7 +17,7 @@ use super::fetch::{Fetched, Fetcher};
 use super::filter::{Refusal, judge};
 use super::paused::{Paused, ResourceKind};
 use super::policy::{OwnCsp, TabPolicy};
-use super::tabs::{InFlight, TabNet, Tabs};
+use super::tabs::{InFlight, Owner, TabNet, Tabs};
 use crate::connection::{Connection, EventStream};
 
 /// How long the browser may take to accept an answer.
@@ -31,6 +31,19 @@ const BETWEEN_HOPS: Duration = Duration::from_millis(250);
 /// sockets and web transport, which never pass through us.
 const OWN_CSP: &str =
     "sandbox allow-scripts allow-same-origin allow-forms; connect-src http: https: data: blob:";
+
+/// Goes with every answer too, in place of the page's own: nothing that makes the browser itself
+/// ask somebody, and nothing that needs a person.
+const OWN_PERMISSIONS: &str = "attribution-reporting=(), bluetooth=(), browsing-topics=(), camera=(), \
+     deferred-fetch=(), deferred-fetch-minimal=(), display-capture=(), encrypted-media=(), \
+     fullscreen=(), geolocation=(), hid=(), identity-credentials-get=(), idle-detection=(), \
+     join-ad-interest-group=(), local-fonts=(), local-network-access=(), loopback-network=(), \
+     microphone=(), midi=(), otp-credentials=(), payment=(), private-aggregation=(), \
+     private-state-token-issuance=(), private-state-token-redemption=(), \
+     publickey-credentials-create=(), publickey-credentials-get=(), run-ad-auction=(), \
+     screen-wake-lock=(), serial=(), shared-storage=(), shared-storage-select-url=(), \
+     speaker-selection=(), storage-access=(), usb=(), window-management=(), \
+     xr-spatial-tracking=()";
 
 /// What one browser's boundary is made of.
 #[derive(Debug)]
@@ -68,7 +81,7 @@ impl Boundary {
                 "Target.targetCreated" => self.target_created(&event.params),
                 "Target.targetDestroyed" => {
                     if let Some(target) = event.params.get("targetId").and_then(Value::as_str) {
-                        self.tabs.remove_stranger(target);
+                        self.tabs.remove_target(target);
                     }
                 }
                 "Browser.downloadWillBegin" => self.download(&event.params),
@@ -104,13 +117,15 @@ impl Boundary {
             }
             None => {
                 tokio::spawn(async move {
-                    match boundary.tabs.of_announced_frame(&paused.frame_id).await {
-                        Some(tab) => {
+                    match boundary.tabs.owner_of(&paused.frame_id).await {
+                        Owner::Tab(tab) => {
                             let in_flight = InFlight::begin(&tab);
                             boundary.handle(paused, tab, in_flight).await;
                         }
-                        None => {
-                            boundary.counters.count(Refusal::UnknownFrame.counted());
+                        Owner::Stranger(from) => {
+                            let counters = from.as_ref().map(|tab| &tab.counters);
+                            let counters = counters.unwrap_or(&boundary.counters);
+                            counters.count(Refusal::UnknownFrame.counted());
                             boundary.fail(&paused.request_id);
                         }
                     }
@@ -209,8 +224,8 @@ impl Boundary {
     /// stream, which would otherwise try again for ever.
     async fn turn_away(&self, paused: &Paused, tab: &TabNet, reason: &str) {
         let main = tab.frame_kind(&paused.frame_id) == FrameKind::Main;
-        let kind = paused.resource_type;
-        let quietly = kind == ResourceKind::EventSource || (kind == ResourceKind::Document && main);
+        let quietly =
+            paused.is_event_stream() || (paused.resource_type == ResourceKind::Document && main);
         if quietly {
             let params = json!({
                 "requestId": paused.request_id,
@@ -233,6 +248,7 @@ impl Boundary {
         match csp {
             OwnCsp::On => {
                 headers.push(json!({"name": "content-security-policy", "value": OWN_CSP}));
+                headers.push(json!({"name": "permissions-policy", "value": OWN_PERMISSIONS}));
             }
             OwnCsp::Off => {}
         }
@@ -270,24 +286,38 @@ impl Boundary {
         }
     }
 
-    /// Closes a window that a page opened. Its requests are refused meanwhile: it is no tab of ours.
+    /// Says whose a new target is. A window that a page opened is closed; its requests are refused
+    /// meanwhile. Workers ask under the id of their own target.
     fn target_created(&self, params: &Value) {
         let info = params.get("targetInfo").unwrap_or(&Value::Null);
         let text = |name: &str| info.get(name).and_then(Value::as_str);
-        let (Some(target), Some("page")) = (text("targetId"), text("type")) else {
+        let (Some(target), Some(kind)) = (text("targetId"), text("type")) else {
             return;
         };
-        if text("openerId").is_none() && text("openerFrameId").is_none() {
-            return;
+        let owner = || {
+            ["openerId", "parentFrameId"]
+                .iter()
+                .find_map(|name| self.tabs.of_frame(text(name)?))
+                .or_else(|| self.tabs.of_context(text("browserContextId")?))
+        };
+        let opened = text("openerId").is_some() || text("openerFrameId").is_some();
+        match kind {
+            "page" | "tab" if opened => {
+                let owner = owner();
+                let counters = owner.as_ref().map_or(&self.counters, |tab| &tab.counters);
+                counters.count(Counted::Window);
+                self.tabs.add_stranger(target.to_owned(), owner);
+                self.connection
+                    .post(None, "Target.closeTarget", json!({"targetId": target}));
+            }
+            "worker" | "shared_worker" => {
+                if let Some(tab) = owner() {
+                    self.tabs.add_worker(target.to_owned(), &tab);
+                }
+            }
+            "service_worker" => self.tabs.add_stranger(target.to_owned(), owner()),
+            _ => {}
         }
-        self.tabs.add_stranger(target.to_owned());
-        let opener = text("openerId").and_then(|opener| self.tabs.of_frame(opener));
-        let owner = opener
-            .or_else(|| text("browserContextId").and_then(|context| self.tabs.of_context(context)));
-        let counters = owner.as_ref().map_or(&self.counters, |tab| &tab.counters);
-        counters.count(Counted::Window);
-        self.connection
-            .post(None, "Target.closeTarget", json!({"targetId": target}));
     }
 
     fn download(&self, params: &Value) {

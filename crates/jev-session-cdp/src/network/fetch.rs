@@ -48,6 +48,7 @@ const DROPPED_FROM_ANSWER: &[&str] = &[
     "keep-alive",
     "link",
     "nel",
+    "permissions-policy",
     "proxy-authenticate",
     "proxy-connection",
     "report-to",

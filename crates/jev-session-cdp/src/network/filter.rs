@@ -45,10 +45,10 @@ pub(crate) fn judge(paused: &Paused, policy: &TabPolicy) -> Result<CanonicalUrl,
         return Err(Refusal::Method);
     }
     let url = CanonicalUrl::parse(&paused.request.url).map_err(|_| Refusal::Scheme)?;
-    let speculative = paused.request.headers.iter().any(|(name, _)| {
-        name.eq_ignore_ascii_case("sec-purpose") || name.eq_ignore_ascii_case("purpose")
-    });
-    if speculative || want(paused.resource_type, policy) == Want::Refuse {
+    if paused.is_speculative()
+        || paused.is_event_stream()
+        || want(paused.resource_type, policy) == Want::Refuse
+    {
         return Err(Refusal::Kind);
     }
     if paused.resource_type == ResourceKind::Document {
@@ -58,8 +58,7 @@ pub(crate) fn judge(paused: &Paused, policy: &TabPolicy) -> Result<CanonicalUrl,
             Err(Refusal::Document)
         }
     } else {
-        let origins = policy.resources.as_ref().unwrap_or(&policy.access);
-        if origins.allows_origin_of(&url) {
+        if policy.origins().allows_origin_of(&url) {
             Ok(url)
         } else {
             Err(Refusal::Resource)

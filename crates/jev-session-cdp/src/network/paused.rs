@@ -92,6 +92,25 @@ impl Paused {
         })
     }
 
+    /// The value of a request header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.request.headers.iter();
+        headers
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .and_then(|(_, value)| value.as_str())
+    }
+
+    /// Whether it asks for a stream of events, whatever type it is given.
+    pub(crate) fn is_event_stream(&self) -> bool {
+        self.resource_type == ResourceKind::EventSource
+            || self.header("accept") == Some("text/event-stream")
+    }
+
+    /// Whether it is a guess about what will be needed.
+    pub(crate) fn is_speculative(&self) -> bool {
+        self.header("sec-purpose").is_some() || self.header("purpose").is_some()
+    }
+
     /// The loader, for documents; the request's own id otherwise.
     pub(crate) fn loader(&self) -> &str {
         self.network_id.as_deref().unwrap_or(&self.request_id)

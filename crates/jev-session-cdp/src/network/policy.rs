@@ -97,4 +97,10 @@ impl TabPolicy {
             caps: Caps::default(),
         }
     }
+
+    /// The origins of its sub-resources.
+    #[must_use]
+    pub fn origins(&self) -> &AccessList {
+        self.resources.as_ref().unwrap_or(&self.access)
+    }
 }

@@ -22,7 +22,7 @@ pub(crate) struct TabNet {
     pub(crate) context: String,
     pub(crate) main_frame: String,
     /// Set once; until then nothing is allowed.
-    pub(crate) policy: OnceLock<TabPolicy>,
+    pub(crate) policy: Arc<OnceLock<TabPolicy>>,
     pub(crate) fetcher: OnceLock<Fetcher>,
     pub(crate) counters: Arc<NetworkCounters>,
     pub(crate) documents: Documents,
@@ -32,11 +32,16 @@ pub(crate) struct TabNet {
 }
 
 impl TabNet {
-    pub(crate) fn new(context: String, main_frame: String, counters: Arc<NetworkCounters>) -> Self {
+    pub(crate) fn new(
+        context: String,
+        main_frame: String,
+        counters: Arc<NetworkCounters>,
+        policy: Arc<OnceLock<TabPolicy>>,
+    ) -> Self {
         Self {
             context,
             main_frame,
-            policy: OnceLock::new(),
+            policy,
             fetcher: OnceLock::new(),
             counters,
             documents: Documents::default(),
@@ -101,8 +106,21 @@ pub(crate) struct Tabs {
 #[derive(Debug, Default)]
 struct State {
     by_frame: HashMap<String, Arc<TabNet>>,
-    /// Targets that are not ours to keep: popups on their way out.
-    strangers: HashSet<String>,
+    /// Targets that get nothing, with the tab they came from: windows on their way out, service
+    /// workers.
+    strangers: HashMap<String, Option<Arc<TabNet>>>,
+    /// Which of the frames are workers: those end with their target, while a frame outlives a
+    /// target that it only moved out of.
+    workers: HashSet<String>,
+}
+
+/// Whose request it is.
+#[derive(Debug)]
+pub(crate) enum Owner {
+    /// A tab's own: judged by its policy.
+    Tab(Arc<TabNet>),
+    /// Of something that gets nothing; counted for the tab it came from, when that is known.
+    Stranger(Option<Arc<TabNet>>),
 }
 
 impl Tabs {
@@ -130,24 +148,37 @@ impl Tabs {
         self.changed.send_replace(());
     }
 
+    pub(crate) fn add_worker(&self, target: String, tab: &Arc<TabNet>) {
+        self.lock().workers.insert(target.clone());
+        self.add_frame(target, tab);
+    }
+
     pub(crate) fn remove_frame(&self, frame: &str) {
         self.lock().by_frame.remove(frame);
     }
 
     pub(crate) fn remove_tab(&self, tab: &Arc<TabNet>) {
-        self.lock()
-            .by_frame
-            .retain(|_, owner| !Arc::ptr_eq(owner, tab));
+        let mut state = self.lock();
+        state.by_frame.retain(|_, owner| !Arc::ptr_eq(owner, tab));
+        state.strangers.retain(|_, from| {
+            let from = from.as_ref();
+            !from.is_some_and(|owner| Arc::ptr_eq(owner, tab))
+        });
     }
 
     /// A target that will never be ours; its requests need not be held.
-    pub(crate) fn add_stranger(&self, target: String) {
-        self.lock().strangers.insert(target);
+    pub(crate) fn add_stranger(&self, target: String, from: Option<Arc<TabNet>>) {
+        self.lock().strangers.insert(target, from);
         self.changed.send_replace(());
     }
 
-    pub(crate) fn remove_stranger(&self, target: &str) {
-        self.lock().strangers.remove(target);
+    /// Forgets a target that is gone.
+    pub(crate) fn remove_target(&self, target: &str) {
+        let mut state = self.lock();
+        state.strangers.remove(target);
+        if state.workers.remove(target) {
+            state.by_frame.remove(target);
+        }
     }
 
     pub(crate) fn of_frame(&self, frame: &str) -> Option<Arc<TabNet>> {
@@ -163,27 +194,27 @@ impl Tabs {
             .cloned()
     }
 
-    /// The frame's tab, waiting a little for its announcement.
-    pub(crate) async fn of_announced_frame(&self, frame: &str) -> Option<Arc<TabNet>> {
+    /// Whose the frame is, waiting a little for its announcement.
+    pub(crate) async fn owner_of(&self, frame: &str) -> Owner {
         let mut changed = self.changed.subscribe();
         let found = async {
             loop {
                 {
                     let state = self.lock();
                     if let Some(tab) = state.by_frame.get(frame) {
-                        return Some(Arc::clone(tab));
+                        return Owner::Tab(Arc::clone(tab));
                     }
-                    if state.strangers.contains(frame) {
-                        return None;
+                    if let Some(from) = state.strangers.get(frame) {
+                        return Owner::Stranger(from.clone());
                     }
                 }
                 if changed.changed().await.is_err() {
-                    return None;
+                    return Owner::Stranger(None);
                 }
             }
         };
         tokio::time::timeout(ANNOUNCEMENT, found)
             .await
-            .unwrap_or_default()
+            .unwrap_or(Owner::Stranger(None))
     }
 }

@@ -1,0 +1,257 @@
+//! The part of the table that is about acting.
+
+use jev_core::receipt::{AppliedEffect, RejectCause, StaleCause};
+
+use super::Expect::{Candidates, Labels, Leads, NoText, Path, Refused, Text, Title};
+use super::Step::{Change, Click, Down, Look};
+use super::{NAVIGATED, Outcome, PageCase, applied, rejected, stale};
+
+/// What becomes of actions.
+pub const CASES: &[PageCase] = &[
+    PageCase::new(
+        "overlay",
+        "an overlay between look and click: refused, nothing clicked",
+        &[
+            Look(&[Labels(&["To the goal", "Other"])]),
+            Change,
+            Click("To the goal", rejected(RejectCause::Covered)),
+            Look(&[Title("Overlay")]),
+        ],
+    ),
+    PageCase::new(
+        "href_swapped",
+        "an address that changed after the look: stale",
+        &[
+            Look(&[Leads("To the goal", "/goal")]),
+            Change,
+            Click("To the goal", stale(StaleCause::TargetChanged)),
+            Look(&[Leads("To the goal", "/trap")]),
+        ],
+    ),
+    PageCase::new(
+        "names_swapped",
+        "names that were swapped after the look: stale",
+        &[
+            Look(&[Leads("To the goal", "/goal")]),
+            Change,
+            Click("To the goal", stale(StaleCause::TargetChanged)),
+            Look(&[Title("Swapped")]),
+        ],
+    ),
+    PageCase::new(
+        "twin",
+        "a node replaced by its twin is another node",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Change,
+            Click("To the goal", stale(StaleCause::TargetGone)),
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+        ],
+    ),
+    PageCase::new(
+        "moving",
+        "a link that moves is clicked where it is",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal")]),
+        ],
+    ),
+    PageCase::new(
+        "same_names",
+        "one entry for one label and address, two for two addresses",
+        &[
+            Look(&[Labels(&["To the goal", "More", "More"])]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Path("/goal")]),
+        ],
+    ),
+    PageCase::new(
+        "wrapped",
+        "a link over two lines is hit at one of them",
+        &[
+            Look(&[Labels(&["To the goal by a link over lines"])]),
+            Click("To the goal by a link over lines", NAVIGATED),
+        ],
+    ),
+    PageCase::new(
+        "loop_in_click",
+        "a click handler that never ends leaves the outcome unknown",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", Outcome::Hangs),
+        ],
+    ),
+    PageCase::new(
+        "single_page",
+        "a view of the same document",
+        &[
+            Look(&[Text("first view")]),
+            Click("Second", applied(AppliedEffect::SameDocument)),
+            Look(&[Text("SEEN second view"), Path("/page/second-view")]),
+        ],
+    ),
+    PageCase::new(
+        "slow_router",
+        "a view that is fetched first",
+        &[
+            Look(&[Text("first view")]),
+            Click("Second", applied(AppliedEffect::SameDocument)),
+            Look(&[Text("SEEN second view"), Path("/page/second-view")]),
+        ],
+    ),
+    PageCase::new(
+        "new_window",
+        "a link for a new window is followed in this one",
+        &[
+            Look(&[Labels(&["To the goal", "Other"])]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal")]),
+        ],
+    ),
+    PageCase::new(
+        "attachment",
+        "a link that turns out a download ends as refused",
+        &[
+            Look(&[Labels(&["File", "Octets"])]),
+            Click("File", applied(AppliedEffect::DestinationRefused)),
+            Look(&[Title("Attachment")]),
+            Click("Octets", applied(AppliedEffect::DestinationRefused)),
+            Look(&[Title("Attachment")]),
+        ],
+    ),
+    PageCase::new(
+        "forms",
+        "controls that hand a form over are never offered, others by name",
+        &[
+            Look(&[
+                Labels(&["Sneak", "Sneak two", "Show more", "Only new", "Second tab"]),
+                NoText("SEEN more"),
+                Refused(4),
+            ]),
+            Click("Show more", applied(AppliedEffect::Changed)),
+            Look(&[Text("SEEN more")]),
+            Click("Only new", applied(AppliedEffect::Changed)),
+            Look(&[]),
+            Click("Second tab", applied(AppliedEffect::Changed)),
+            Look(&[]),
+            Click("Sneak", rejected(RejectCause::Diverted)),
+            Look(&[]),
+            Click("Sneak two", rejected(RejectCause::Diverted)),
+            Look(&[Title("Forms")]),
+        ],
+    )
+    .with_controls(&[
+        "Sneak",
+        "Sneak two",
+        "Show more",
+        "Only new",
+        "Second tab",
+        "Order",
+        "Submit",
+        "Picture",
+        "Search",
+        "Off",
+        "Also off",
+    ]),
+    PageCase::new(
+        "forms",
+        "no control is offered unless the host allows it",
+        &[Look(&[Candidates(0)])],
+    ),
+    PageCase::new(
+        "diverted",
+        "a handler that leads elsewhere is stopped before anything leaves",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            Look(&[Title("Diverted")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_later",
+        "the same a moment later",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            Look(&[Title("Diverted later")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_by_mousedown",
+        "an address exchanged within the click itself",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            Look(&[Title("Diverted in capture")]),
+        ],
+    ),
+    PageCase::new(
+        "form_in_click",
+        "a form handed over by a handler is stopped",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            Look(&[Title("Form in click")]),
+        ],
+    ),
+    PageCase::new(
+        "redirected_out",
+        "a redirect off the list is refused and the page stays; one inside is followed",
+        &[
+            Look(&[Labels(&["To the goal", "Inside", "Nothing"])]),
+            Click("To the goal", applied(AppliedEffect::DestinationRefused)),
+            Look(&[Title("Redirected out")]),
+            Click("Nothing", applied(AppliedEffect::DestinationFailed)),
+            Look(&[Title("Redirected out")]),
+            Click("Inside", NAVIGATED),
+            Look(&[Title("Goal"), Path("/goal")]),
+        ],
+    ),
+    PageCase::new(
+        "modal",
+        "what lies behind a modal dialog is not offered",
+        &[
+            Look(&[Text("SEEN modal"), Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+        ],
+    ),
+    PageCase::new(
+        "far_below",
+        "a link far below is scrolled to, past what sticks",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+        ],
+    ),
+    PageCase::new(
+        "inner_scroller",
+        "a page that scrolls inside a box of its own",
+        &[
+            Look(&[Text("SEEN top"), Labels(&[])]),
+            Down(5, applied(AppliedEffect::Scrolled)),
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+        ],
+    )
+    .in_window(),
+    PageCase::new(
+        "disabled",
+        "what is disabled or inert is not offered; what became so is stale",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Change,
+            Click("To the goal", stale(StaleCause::TargetChanged)),
+        ],
+    ),
+    PageCase::new(
+        "stolen_clicks",
+        "windows, beacons and posts on the side of a click never leave",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal")]),
+        ],
+    ),
+];
