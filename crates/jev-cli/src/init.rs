@@ -70,15 +70,17 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, UsageError> {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), UsageError> {
-    let failed = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::AlreadyExists => UsageError::Exists {
-            file: file.display().to_string(),
-        },
-        _ => UsageError::Write {
-            field: "file",
-            path: file.display().to_string(),
-            source,
-        },
+    let failed = |source: std::io::Error| {
+        let name = file.display().to_string();
+        if source.kind() == std::io::ErrorKind::AlreadyExists {
+            UsageError::Exists { file: name }
+        } else {
+            UsageError::Write {
+                field: "file",
+                path: name,
+                source,
+            }
+        }
     };
     let mut opened = OpenOptions::new()
         .write(true)
