@@ -2,6 +2,7 @@
 
 mod bench;
 mod ci;
+mod conformance;
 mod demo;
 mod eval;
 mod mcp_client;
@@ -37,6 +38,8 @@ enum Command {
     Test(test::Arguments),
     /// Measure what things cost, as ratios to a floor measured in the same run.
     Bench(bench::Arguments),
+    /// Test the judge server and the judge client with a suite that is not ours (needs Python).
+    Conformance,
     /// Drive `jev mcp` with a client that is not ours, in a real Chromium.
     McpClient,
     /// Check the rules of this repository that no compiler knows.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => eval::command(&arguments),
         Command::Test(arguments) => test::command(&arguments),
         Command::Bench(arguments) => bench::command(&arguments),
+        Command::Conformance => conformance::command(),
         Command::McpClient => mcp_client::command(),
         Command::Tidy => tidy::command(),
         Command::Sim(arguments) => sim::command(&arguments),

