@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use jev_agent::CancellationToken;
 use jev_core::contract::{Layout, Reach, VerifyFirst};
+use jev_core::limits::{Limits, STEPS};
 use jev_eval::locate::SiteFolders;
 use jev_eval::report::{self, SuiteReport};
 use jev_eval::score::Outcome;
@@ -43,6 +44,9 @@ pub(crate) struct Arguments {
     /// Seconds that one run may take.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=600))]
     budget: u64,
+    /// Judged steps of one run. A window's height a scroll takes many on long pages.
+    #[arg(long, default_value_t = STEPS.default, value_parser = clap::value_parser!(u32).range(1..=64))]
+    max_steps: u32,
     /// Write all reports to this file as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -93,6 +97,10 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
             VerifyFirstArg::Off => VerifyFirst::Off,
         },
         budget: Duration::from_secs(arguments.budget),
+        limits: Limits {
+            steps: arguments.max_steps,
+            ..Limits::default()
+        },
         ..Settings::default()
     };
     let contestants: Result<Vec<_>, _> = arguments

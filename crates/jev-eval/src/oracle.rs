@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jev_core::access::{AccessError, CanonicalUrl};
 use jev_core::action::Operation;
+use jev_core::contract::Reach;
 use jev_core::error::JudgeError;
 use jev_core::ports::{Judge, JudgeIdentity, JudgeKind};
 use jev_core::question::{
@@ -16,13 +17,15 @@ use jev_core::question::{
 const SURE: f64 = 0.99;
 
 /// Answers from a known way: on a page of the way it clicks the link to the next one, on the last
-/// page it claims to be done, and anywhere else it gives up.
+/// page it claims to be done, and anywhere else it gives up. With reach *viewport* it scrolls down
+/// for a link that the window does not show, and to the end of the last page before it claims.
 ///
 /// It holds no position: every answer follows from the address in the state, so a page judged twice
 /// gets the same answer twice.
 #[derive(Clone, Debug)]
 pub struct OracleJudge {
     way: Vec<CanonicalUrl>,
+    reach: Reach,
 }
 
 /// What the oracle wants on a page.
@@ -43,6 +46,7 @@ impl OracleJudge {
     pub fn new<'a>(
         base: &CanonicalUrl,
         pages: impl IntoIterator<Item = &'a str>,
+        reach: Reach,
     ) -> Result<Self, AccessError> {
         let way: Result<Vec<_>, _> = pages
             .into_iter()
@@ -53,7 +57,7 @@ impl OracleJudge {
                 CanonicalUrl::new(url)
             })
             .collect();
-        Ok(Self { way: way? })
+        Ok(Self { way: way?, reach })
     }
 
     fn wish(&self, url: &str) -> Wish<'_> {
@@ -95,7 +99,7 @@ impl Judge for OracleJudge {
             .questions
             .iter()
             .map(|question| match &question.kind {
-                QuestionKind::Choice { options, .. } => Ok(answer(options, &wish)),
+                QuestionKind::Choice { options, .. } => Ok(answer(options, &wish, self.reach)),
                 QuestionKind::Noul { .. } | QuestionKind::Score { .. } => {
                     Err(JudgeError::Capability {
                         what: "the oracle answers choices only".to_owned(),
@@ -111,11 +115,16 @@ impl Judge for OracleJudge {
     }
 }
 
-fn answer(options: &[ChoiceOption], wish: &Wish<'_>) -> Answer {
+fn answer(options: &[ChoiceOption], wish: &Wish<'_>, reach: Reach) -> Answer {
     let operation = |wanted: Operation| {
         options
             .iter()
             .position(|option| option.subject == Subject::Operation(wanted))
+    };
+    // Only where there is more to see than the window shows.
+    let further = || match reach {
+        Reach::Viewport => operation(Operation::ScrollDown),
+        Reach::Document => None,
     };
     let picked = match wish {
         Wish::Follow(next) => options
@@ -123,8 +132,9 @@ fn answer(options: &[ChoiceOption], wish: &Wish<'_>) -> Answer {
             .position(|option| {
                 matches!(&option.subject, Subject::Candidate { href: Some(href), .. } if href == *next)
             })
-            .or_else(|| operation(Operation::Click)),
-        Wish::Claim => operation(Operation::Done),
+            .or_else(|| operation(Operation::Click))
+            .or_else(further),
+        Wish::Claim => further().or_else(|| operation(Operation::Done)),
         Wish::GiveUp => operation(Operation::Blocked),
     };
     // A head without the wished option (a window over other links, the target beside DONE) has
@@ -204,7 +214,7 @@ mod tests {
     async fn every_page_of_the_way_leads_to_the_next() {
         let base = CanonicalUrl::parse("http://h:1/").unwrap();
         let way = ["en/index.html", "en/a.html", "b.html"];
-        let oracle = OracleJudge::new(&base, way).unwrap();
+        let oracle = OracleJudge::new(&base, way, Reach::Document).unwrap();
         let flat = || {
             vec![
                 link("c1", "http://h:1/en/index.html"),
@@ -227,9 +237,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_the_window_does_not_show_is_scrolled_to() {
+        let base = CanonicalUrl::parse("http://h/").unwrap();
+        let way = ["i.html", "b.html"];
+        let options = |scrolls: bool| {
+            let mut options = vec![link("c1", "http://h/x.html"), operation(Operation::Done)];
+            if scrolls {
+                options.push(operation(Operation::ScrollDown));
+            }
+            options.push(operation(Operation::None));
+            vec![options]
+        };
+        let cases = [
+            (Reach::Viewport, "http://h/i.html", true, "scroll_down"),
+            (Reach::Viewport, "http://h/i.html", false, "none"),
+            (Reach::Viewport, "http://h/b.html", true, "scroll_down"),
+            (Reach::Viewport, "http://h/b.html", false, "done"),
+            (Reach::Document, "http://h/i.html", true, "none"),
+            (Reach::Document, "http://h/b.html", true, "done"),
+        ];
+        for (reach, url, scrolls, expected) in cases {
+            let oracle = OracleJudge::new(&base, way, reach).unwrap();
+            let picked = picks(&oracle, url, options(scrolls)).await;
+            assert_eq!(picked, [expected], "{reach:?} {url} {scrolls}");
+        }
+    }
+
+    #[tokio::test]
     async fn windows_and_two_heads_fall_back_to_none() {
         let base = CanonicalUrl::parse("http://h/").unwrap();
-        let oracle = OracleJudge::new(&base, ["i.html", "b.html"]).unwrap();
+        let oracle = OracleJudge::new(&base, ["i.html", "b.html"], Reach::Document).unwrap();
         let windows = vec![
             vec![link("c1", "http://h/x.html"), operation(Operation::None)],
             vec![link("c2", "http://h/b.html"), operation(Operation::None)],

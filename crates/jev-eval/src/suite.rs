@@ -67,7 +67,12 @@ pub enum Contestant {
 }
 
 impl Contestant {
-    fn judge(&self, base: &CanonicalUrl, task: &Task) -> Result<Arc<dyn Judge>, AccessError> {
+    fn judge(
+        &self,
+        base: &CanonicalUrl,
+        task: &Task,
+        reach: Reach,
+    ) -> Result<Arc<dyn Judge>, AccessError> {
         match self {
             Self::Judge(judge) => Ok(Arc::clone(judge)),
             Self::Oracle => {
@@ -77,7 +82,7 @@ impl Contestant {
                     Kind::Answerable | Kind::Unanswerable => start,
                 };
                 let pages = way.iter().map(String::as_str);
-                Ok(Arc::new(OracleJudge::new(base, pages)?))
+                Ok(Arc::new(OracleJudge::new(base, pages, reach)?))
             }
         }
     }
@@ -254,7 +259,9 @@ pub async fn run(
             continue;
         };
         let address = |error| SuiteError::Address { id: id(), error };
-        let judge = contestant.judge(site.base(), task).map_err(address)?;
+        let judge = contestant
+            .judge(site.base(), task, settings.reach)
+            .map_err(address)?;
         let contract = contract(task, site, judge.identity().kind, settings)?;
         let verifier = VerifierSpec::new()
             .expect(&task.evidence)
