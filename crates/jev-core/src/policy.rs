@@ -89,12 +89,99 @@ pub enum Permission {
     Allowed,
 }
 
+/// Whether controls are found by their kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discovery {
+    /// No: only controls that are named.
+    #[default]
+    Off,
+    /// Tabs and menu entries, unless their name speaks of buying, sending, deleting and the like.
+    LowRisk,
+}
+
+/// Beginnings of words that speak of consequences, in the languages most pages are written in. A
+/// name with one of them is never discovered; it has to be named.
+const CONSEQUENTIAL: [&str; 62] = [
+    "buy",
+    "order",
+    "pay",
+    "purchas",
+    "checkout",
+    "subscrib",
+    "book",
+    "reserv",
+    "donat",
+    "bid",
+    "delet",
+    "remov",
+    "eras",
+    "clear",
+    "reset",
+    "discard",
+    "cancel",
+    "close account",
+    "send",
+    "submit",
+    "post",
+    "publish",
+    "share",
+    "reply",
+    "save",
+    "apply",
+    "confirm",
+    "accept",
+    "agree",
+    "approv",
+    "reject",
+    "transfer",
+    "withdraw",
+    "sign",
+    "log",
+    "download",
+    "install",
+    "upload",
+    "print",
+    "bestell",
+    "kauf",
+    "bezahl",
+    "zahl",
+    "l\u{f6}sch",
+    "entfern",
+    "send",
+    "absend",
+    "speicher",
+    "abmeld",
+    "anmeld",
+    "k\u{fc}ndig",
+    "achet",
+    "command",
+    "payer",
+    "supprim",
+    "envoy",
+    "enregistr",
+    "compr",
+    "pagar",
+    "elimin",
+    "borrar",
+    "enviar",
+];
+
+fn is_consequential(name: &str) -> bool {
+    let name = fold(name);
+    name.split(|c: char| !c.is_alphanumeric())
+        .any(|word| CONSEQUENTIAL.iter().any(|start| word.starts_with(start)))
+}
+
 /// What the judge may be offered. Links are always offered, typing never.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionPolicy {
     /// Controls (buttons, tabs, switches, menu items) that may be clicked, by name. Empty: none.
     pub allow: Vec<NameRule>,
+    /// Whether controls are offered that are not named, too.
+    #[serde(default)]
+    pub discover: Discovery,
     /// Names never offered; wins over `allow`, and over links too.
     pub deny: Vec<NameRule>,
     /// Names kept for the host's own hand; never offered.
@@ -117,6 +204,7 @@ impl ActionPolicy {
     pub fn read_only() -> Self {
         Self {
             allow: Vec::new(),
+            discover: Discovery::Off,
             deny: Vec::new(),
             reserve: Vec::new(),
             scroll: Permission::Allowed,
@@ -136,8 +224,25 @@ impl ActionPolicy {
         }
         match role {
             Role::Link => true,
-            Role::Button | Role::Tab | Role::Switch | Role::MenuItem => named(&self.allow),
+            Role::Button | Role::Tab | Role::Switch | Role::MenuItem => {
+                named(&self.allow) || self.discovers(role, name)
+            }
         }
+    }
+
+    /// Whether any control could be offered at all.
+    #[must_use]
+    pub fn wants_controls(&self) -> bool {
+        !self.allow.is_empty() || self.discover == Discovery::LowRisk
+    }
+
+    fn discovers(&self, role: Role, name: &str) -> bool {
+        let low_risk = match role {
+            Role::Tab | Role::MenuItem => true,
+            // What a button or a switch does can't be told from outside.
+            Role::Button | Role::Switch | Role::Link => false,
+        };
+        self.discover == Discovery::LowRisk && low_risk && !is_consequential(name)
     }
 
     /// Checks the lists against each other.
@@ -192,6 +297,33 @@ mod tests {
         ] {
             assert_eq!(policy.offers(role, name), offered, "{role:?} {name}");
         }
+    }
+
+    #[test]
+    fn discovery_finds_low_risk_controls_only_and_the_lists_win() {
+        let policy = ActionPolicy {
+            discover: Discovery::LowRisk,
+            allow: vec![NameRule::Exact("Delete draft".into())],
+            reserve: vec![NameRule::Contains("plan".into())],
+            ..ActionPolicy::read_only()
+        };
+        assert!(policy.wants_controls() && !ActionPolicy::read_only().wants_controls());
+        for (role, name, offered) in [
+            (Role::Tab, "Details", true),
+            (Role::MenuItem, "Opening hours", true),
+            (Role::Tab, "Change plan", false),
+            (Role::MenuItem, "Delete account", false),
+            (Role::MenuItem, "Konto l\u{f6}schen", false),
+            (Role::MenuItem, "Sign out", false),
+            (Role::Tab, "Bestellungen", false),
+            (Role::Button, "Details", false),
+            (Role::Switch, "Notifications", false),
+            (Role::Button, "Delete draft", true),
+        ] {
+            assert_eq!(policy.offers(role, name), offered, "{role:?} {name}");
+        }
+        let off = ActionPolicy::read_only();
+        assert!(!off.offers(Role::Tab, "Details"));
     }
 
     #[test]

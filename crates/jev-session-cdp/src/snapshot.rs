@@ -78,7 +78,7 @@ pub(crate) fn question(request: &OpenRequest, quiet_ms: u64, cap_ms: u64) -> Val
             Reach::Viewport => "viewport",
             Reach::Document => "document",
         },
-        "controls": !request.actions.allow.is_empty(),
+        "controls": request.actions.wants_controls(),
         "origins": origins,
         "quiet": quiet_ms,
         "cap": cap_ms,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jev_core::access::{AccessList, AccessPattern, CanonicalUrl};
-use jev_core::policy::{ActionPolicy, NameRule, Permission, SafeKey};
+use jev_core::policy::{ActionPolicy, Discovery, NameRule, Permission, SafeKey};
 use jev_core::ports::Verifier;
 use jev_verify::{Criteria, VerifierSpec};
 use serde::Serialize;
@@ -50,6 +50,9 @@ const PERMISSIONS: [(&str, Permission); 2] = [
     ("allowed", Permission::Allowed),
     ("denied", Permission::Denied),
 ];
+
+const DISCOVERIES: [(&str, Discovery); 2] =
+    [("off", Discovery::Off), ("low_risk", Discovery::LowRisk)];
 
 const KEYS: [(&str, SafeKey); 7] = [
     ("Enter", SafeKey::Enter),
@@ -186,6 +189,9 @@ fn read_actions(mut table: Table) -> Result<ActionPolicy, ConfigError> {
     let path = path.trim_end_matches('.').to_owned();
     let policy = ActionPolicy {
         allow: names(&mut table, "allow")?,
+        discover: table
+            .word("discover", &DISCOVERIES)?
+            .unwrap_or(base.discover),
         deny: names(&mut table, "deny")?,
         reserve: names(&mut table, "reserve")?,
         scroll: table.word("scroll", &PERMISSIONS)?.unwrap_or(base.scroll),

@@ -8,7 +8,7 @@ use jev_core::access::{AccessError, AccessList, AccessPattern, CanonicalUrl};
 use jev_core::contract::{ContractError, Goal, Layout, Reach};
 use jev_core::gate::{Gate, GateKind};
 use jev_core::limits::{BUDGET, BUDGET_MAX_HOST, BUDGET_MIN, RECOVERIES, STEPS};
-use jev_core::policy::{ActionPolicy, NameRule, Permission, SafeKey};
+use jev_core::policy::{ActionPolicy, Discovery, NameRule, Permission, SafeKey};
 use jev_core::ports::Verifier;
 use jev_verify::{SpecError, VerifierSpec};
 use schemars::JsonSchema;
@@ -129,6 +129,9 @@ impl Default for BudgetFile {
 pub struct ActionsFile {
     /// Buttons, tabs, switches and menu entries that may be pressed, by their exact names.
     pub allow: Vec<String>,
+    /// Whether tabs and menu entries may be pressed that are not named, unless their names speak of
+    /// buying, sending, deleting and the like.
+    pub discover: bool,
     /// Parts of names that are never offered, links included.
     pub deny: Vec<String>,
     /// Exact names kept for the host's own hand.
@@ -151,6 +154,7 @@ impl Default for ActionsFile {
     fn default() -> Self {
         Self {
             allow: Vec::new(),
+            discover: false,
             deny: Vec::new(),
             reserve: Vec::new(),
             scroll: true,
@@ -431,6 +435,10 @@ fn actions(file: &ActionsFile) -> ActionPolicy {
     };
     ActionPolicy {
         allow: exact(&file.allow),
+        discover: match file.discover {
+            true => Discovery::LowRisk,
+            false => Discovery::Off,
+        },
         deny: file.deny.iter().cloned().map(NameRule::Contains).collect(),
         reserve: exact(&file.reserve),
         scroll: permission(file.scroll),

@@ -37,7 +37,7 @@ impl Effects {
     /// key may.
     #[must_use]
     pub fn of(policy: &ActionPolicy) -> Self {
-        if policy.allow.is_empty() && policy.keys.is_empty() {
+        if !policy.wants_controls() && policy.keys.is_empty() {
             Self::ReadsOnly
         } else {
             Self::MayAct

@@ -17,8 +17,20 @@ use crate::proposal::{self, GateResult, Proposal};
 use crate::question::{Decision, Stage};
 use crate::record::Event;
 use crate::report::StepReport;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Candidate, Role, Snapshot};
 use crate::status::{Cause, Status};
+
+/// Whether another control has the same role and name. Links of one name lead where they say; of
+/// controls that can't be told apart none is offered.
+fn is_ambiguous(page: &Snapshot, candidate: &Candidate) -> bool {
+    candidate.role != Role::Link
+        && page
+            .candidates
+            .iter()
+            .filter(|other| other.role == candidate.role && other.label == candidate.label)
+            .count()
+            > 1
+}
 
 impl Navigator {
     /// Asks the judge about a page, as a new step.
@@ -90,6 +102,7 @@ impl Navigator {
             .enumerate()
             .filter(|(_, candidate)| {
                 actions.offers(candidate.role, &candidate.label)
+                    && !is_ambiguous(page, candidate)
                     && candidate
                         .href
                         .as_ref()
