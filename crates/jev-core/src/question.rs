@@ -167,6 +167,9 @@ pub struct ChoiceAnswer {
 pub struct AnswerFlags {
     /// The sum that the probabilities were divided by, when it was not 1.
     pub renormalised_by: Option<f64>,
+    /// The decimals that the server rounded every probability to (2 to 6), when it did.
+    #[serde(default)]
+    pub rounded_to: Option<u8>,
     /// Probability mass that fell on none of the options (chat models).
     pub missing_mass: Option<f64>,
     /// How far option orders disagreed: the largest total variation distance of two of them, 0 to 1.

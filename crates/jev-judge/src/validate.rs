@@ -172,7 +172,11 @@ fn check_choice(
     given: &Map<String, Value>,
 ) -> Result<Checked, AnswerFault> {
     let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
-    let (probabilities, renormalised_by) = distribution(&names, given.get("probabilities"))?;
+    let Distribution {
+        probabilities,
+        renormalised_by,
+        rounded_to,
+    } = distribution(&names, given.get("probabilities"))?;
     let chosen = given
         .get("choice")
         .and_then(Value::as_str)
@@ -196,6 +200,7 @@ fn check_choice(
             confidence,
             flags: AnswerFlags {
                 renormalised_by,
+                rounded_to,
                 ignored_fields: ignored,
                 ..AnswerFlags::default()
             },
@@ -208,7 +213,11 @@ fn check_choice(
 fn check_score(levels: &[String], given: &Map<String, Value>) -> Result<Checked, AnswerFault> {
     let names: Vec<String> = (0..levels.len()).map(|index| index.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (probabilities, renormalised_by) = distribution(&names, given.get("probabilities"))?;
+    let Distribution {
+        probabilities,
+        renormalised_by,
+        rounded_to: _,
+    } = distribution(&names, given.get("probabilities"))?;
     let mut odd = confidence(given.get("confidence")).1;
     // The score is worked out here from the distribution, so the server's own is only compared.
     let score = given
@@ -241,11 +250,18 @@ fn check_score(levels: &[String], given: &Map<String, Value>) -> Result<Checked,
     })
 }
 
-/// The probabilities in the order of `names`, summing to 1, and what they were divided by.
-fn distribution(
-    names: &[&str],
-    given: Option<&Value>,
-) -> Result<(Vec<f64>, Option<f64>), AnswerFault> {
+/// Probabilities in their options' order.
+struct Distribution {
+    /// They sum to 1.
+    probabilities: Vec<f64>,
+    /// What they were divided by for that.
+    renormalised_by: Option<f64>,
+    /// The decimals they came with, when they were rounded.
+    rounded_to: Option<u8>,
+}
+
+/// The probabilities in the order of `names`.
+fn distribution(names: &[&str], given: Option<&Value>) -> Result<Distribution, AnswerFault> {
     let given = given.and_then(Value::as_object).ok_or(AnswerFault::Shape)?;
     let mut values = Vec::with_capacity(names.len());
     for name in names {
@@ -260,20 +276,25 @@ fn distribution(
         return Err(AnswerFault::Mass);
     }
     // Rounding moves a value by at most half a unit; one reported as 0 can only have been larger.
-    let half_unit = half_unit(&values);
+    let rounded_to = decimals(&values);
+    let half_unit = rounded_to.map_or(0.0, |decimals| 0.5 / 10_f64.powi(i32::from(decimals)));
     let above = values.iter().filter(|value| **value > 0.0).count() as f64;
     let over = f64::max(SUM_TOLERANCE, above * half_unit);
     let under = f64::max(SUM_TOLERANCE, values.len() as f64 * half_unit);
     if sum - 1.0 > over + EXACT || 1.0 - sum > under + EXACT {
         return Err(AnswerFault::Sum);
     }
-    if (sum - 1.0).abs() <= EXACT {
-        return Ok((values, None));
+    let renormalised_by = ((sum - 1.0).abs() > EXACT).then_some(sum);
+    if let Some(sum) = renormalised_by {
+        for value in &mut values {
+            *value /= sum;
+        }
     }
-    for value in &mut values {
-        *value /= sum;
-    }
-    Ok((values, Some(sum)))
+    Ok(Distribution {
+        probabilities: values,
+        renormalised_by,
+        rounded_to,
+    })
 }
 
 /// A number from 0 to 1; a rounded one may lie a little above, and counts as 1.
@@ -284,16 +305,13 @@ fn probability(value: &Value) -> Result<f64, AnswerFault> {
     }
 }
 
-/// Half of the unit to which all values are rounded (2 to 6 decimals); 0 when they are not.
-fn half_unit(values: &[f64]) -> f64 {
-    for decimals in 2..=6 {
-        let scale = 10_f64.powi(decimals);
+/// The fewest decimals, 2 to 6, that all values are rounded to; `None` when they are not.
+fn decimals(values: &[f64]) -> Option<u8> {
+    (2..=6).find(|decimals| {
+        let scale = 10_f64.powi(i32::from(*decimals));
         let exact = |value: &f64| (value * scale - (value * scale).round()).abs() < 1e-7 * scale;
-        if values.iter().all(exact) {
-            return 0.5 / scale;
-        }
-    }
-    0.0
+        values.iter().all(exact)
+    })
 }
 
 /// A server's own confidence is advisory: missing or senseless, it is dropped and counted.

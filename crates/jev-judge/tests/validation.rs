@@ -213,6 +213,10 @@ proptest! {
                 _ => false,
             };
             prop_assert!(fits, "{:?} became {:?}", p, answer);
+            if let (Answer::Choice(answer), Some(decimals)) = (answer, decimals) {
+                let rounded_to = answer.flags.rounded_to.map(i32::from);
+                prop_assert!(rounded_to.is_some_and(|found| found <= decimals));
+            }
         }
     }
 
@@ -460,6 +464,30 @@ fn what_nothing_needs_is_counted_and_let_pass() {
         fault: AnswerFault::Score,
     };
     assert_eq!(check(&truths, &beyond), Err(expected));
+}
+
+#[test]
+fn rounding_is_noticed() {
+    let truths = [Truth {
+        id: "c".to_owned(),
+        kind: Kind::Choice(vec!["a".to_owned(), "b".to_owned()]),
+        weights: vec![0.75, 0.25],
+    }];
+    for (a, b, expected) in [
+        (1.0, 0.0, Some(2)),
+        (0.75, 0.25, Some(2)),
+        (0.7512, 0.2488, Some(4)),
+        (2.0 / 3.0, 1.0 / 3.0, None),
+    ] {
+        let mut reply = reply(&truths, None);
+        reply["answers"]["c"]["choice"] = json!("a");
+        reply["answers"]["c"]["probabilities"] = json!({"a": a, "b": b});
+        let decision = check(&truths, &reply).unwrap();
+        let Some(Answer::Choice(answer)) = decision.answers.first() else {
+            panic!("a choice");
+        };
+        assert_eq!(answer.flags.rounded_to, expected, "{a} {b}");
+    }
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use jev_core::error::JudgeError;
 use jev_core::question::{Decision, Questionnaire};
 
-use super::{Provider, error_type, judge_status};
+use super::Provider;
+use super::compatible::Compatible;
 use crate::client::Verdict;
-use crate::validate::{ModelRule, Rules, UsageRule, validate};
-use crate::wire::{Capabilities, encode};
+use crate::wire::Capabilities;
 
 /// The address, unless a host names another.
 pub const ENDPOINT: &str = "https://api.typesafe.ai/v1/systemone";
@@ -18,7 +18,8 @@ pub const DEFAULT_MODEL: &str = "jev-latest";
 /// The adapter.
 #[derive(Clone, Debug)]
 pub struct TypeSafe {
-    model: String,
+    /// Every compatible server speaks the shape of this one.
+    native: Compatible,
 }
 
 impl TypeSafe {
@@ -36,7 +37,7 @@ impl TypeSafe {
             });
         }
         Ok(Self {
-            model: model.to_owned(),
+            native: Compatible::new(model, Capabilities::default())?,
         })
     }
 }
@@ -63,28 +64,19 @@ impl Provider for TypeSafe {
     }
 
     fn model(&self) -> &str {
-        &self.model
+        self.native.model()
     }
 
     fn encode(&self, questionnaire: &Questionnaire) -> Result<Vec<u8>, JudgeError> {
-        encode(&self.model, questionnaire, &Capabilities::default())
+        self.native.encode(questionnaire)
     }
 
     fn judge(&self, status: u16, body: &[u8]) -> Verdict {
-        match status {
-            400 if error_type(body).as_deref() == Some("max_tokens_exceeded") => {
-                Verdict::Final(JudgeError::TooLarge)
-            }
-            _ => judge_status(status),
-        }
+        self.native.judge(status, body)
     }
 
     fn decode(&self, questionnaire: &Questionnaire, body: &[u8]) -> Result<Decision, JudgeError> {
-        let rules = Rules {
-            model: ModelRule::Requested(self.model.clone()),
-            usage: UsageRule::Required,
-        };
-        validate(questionnaire, body, &rules)
+        self.native.decode(questionnaire, body)
     }
 }
 
