@@ -42,7 +42,7 @@ Exit codes: 0 an option was chosen and passed the gate; 2 usage; 3 none was, or 
 5 the judge failed; 130 cancelled.
 
 Example:
-  jev judge ask --goal 'Where do I send a broken lamp?' --option Returns --option Careers")]
+  jev judge ask --goal 'How long is the warranty?' --option Careers --option 'Warranty policy'")]
 pub(crate) struct AskArgs {
     /// What is wanted.
     #[arg(long, value_name = "TEXT")]
@@ -207,7 +207,7 @@ fn questionnaire(goal: &str, options: &[String]) -> Questionnaire {
         .collect();
     asked.push(ChoiceOption {
         name: Operation::None.option_name().to_owned(),
-        description: "None of these serves the goal.".to_owned(),
+        description: "Nothing here fits.".to_owned(),
         subject: Subject::Operation(Operation::None),
     });
     Questionnaire {
