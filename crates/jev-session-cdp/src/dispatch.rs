@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::CdpError;
 use crate::keys;
 use crate::navigate::{Expected, Mark, follow};
+use crate::network::policy::PageScripts;
 use crate::reader::{HUNG, Lost, Reader};
 use crate::snapshot::allow_list;
 use crate::world::Method;
@@ -107,6 +108,7 @@ impl Dispatch<'_> {
             "url": permit.url(),
             "allow": allow_list(&self.request.access),
             "patience": millis(PATIENCE),
+            "off": self.reader.scripts() == PageScripts::Off,
         });
         let done = match permit.into_action() {
             Action::Click { target } => self.click(ground, &target).await,

@@ -18,6 +18,7 @@ mod page;
 mod process;
 mod profile;
 mod reader;
+pub mod screenshot;
 pub mod session;
 mod settle;
 mod snapshot;

@@ -45,6 +45,10 @@ pub(crate) struct Page {
     pub(crate) moves: u64,
     /// Loaders whose load failed, was given up, or became a download.
     pub(crate) failed: VecDeque<String>,
+    /// The loader of the tab's own document that was parsed to its end last.
+    pub(crate) parsed: String,
+    /// The loader of the tab's own document that was loaded last.
+    pub(crate) loaded: String,
     pub(crate) downloads: u64,
     pub(crate) dialogs: u64,
     pub(crate) crashed: bool,
@@ -72,16 +76,18 @@ impl Page {
                 let frame = params.get("frame").unwrap_or(&Value::Null);
                 let field = |name: &str| frame.get(name).and_then(Value::as_str);
                 let loader = field("loaderId").unwrap_or_default().to_owned();
+                let error = field("unreachableUrl").is_some_and(|url| !url.is_empty());
                 if field("id") == Some(main_frame) {
                     let mut url = field("url").unwrap_or_default().to_owned();
                     url.push_str(field("urlFragment").unwrap_or_default());
                     self.main = Committed {
                         loader,
-                        error: field("unreachableUrl").is_some_and(|url| !url.is_empty())
-                            || url.starts_with("chrome-error:"),
+                        error: error || url.starts_with("chrome-error:"),
                         url,
                     };
                     self.commits += 1;
+                } else if error {
+                    keep(&mut self.failed, loader);
                 } else {
                     keep(&mut self.children, loader);
                     self.child_commits += 1;
@@ -114,6 +120,15 @@ impl Page {
                     && let Some(id) = text("requestId")
                 {
                     keep(&mut self.failed, id.to_owned());
+                }
+            }
+            "Page.lifecycleEvent" => {
+                let loader = || text("loaderId").unwrap_or_default().to_owned();
+                match text("name") {
+                    _ if text("frameId") != Some(main_frame) => {}
+                    Some("DOMContentLoaded") => self.parsed = loader(),
+                    Some("load") => self.loaded = loader(),
+                    Some(_) | None => {}
                 }
             }
             "Page.downloadWillBegin" => self.downloads += 1,

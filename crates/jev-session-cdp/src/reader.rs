@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::error::CdpError;
+use crate::network::policy::PageScripts;
 use crate::page::Page;
 use crate::tab::Tab;
 use crate::world::{self, Method};
@@ -73,6 +74,14 @@ impl Reader {
 
     pub(crate) fn tab(&self) -> &Arc<Tab> {
         &self.tab
+    }
+
+    /// Whether the page's scripts run. Where they don't, neither timers nor listeners work in any
+    /// world: nothing there can be waited for.
+    pub(crate) fn scripts(&self) -> PageScripts {
+        self.tab
+            .policy()
+            .map_or(PageScripts::Run, |policy| policy.scripts)
     }
 
     /// What is known of the tab, and news of it.

@@ -19,6 +19,7 @@ use crate::factory::Lease;
 use crate::network::documents::DocumentFate;
 use crate::page::{self, Page};
 use crate::reader::Reader;
+use crate::screenshot::{self, Screenshot};
 use crate::settle::{self, Seen};
 use crate::tab::Tab;
 
@@ -146,6 +147,24 @@ impl CdpSession {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A picture of the window with the snapshot's candidates outlined; none when another document
+    /// stands there by now.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub async fn screenshot(
+        &self,
+        snapshot: &Snapshot,
+        deadline: Duration,
+    ) -> Result<Option<Screenshot>, SessionError> {
+        self.usable()?;
+        let loader = self.reader.loader();
+        let taken = screenshot::take(&self.reader, &loader, snapshot, deadline);
+        self.unless_closed(taken)
+            .await
+            .ok_or(SessionError::Closed)?
+    }
+
     /// Whether the session can still be used.
     fn usable(&self) -> Result<(), SessionError> {
         if *self.closed.borrow() {
@@ -203,6 +222,12 @@ impl CdpSession {
         let params = json!({"expression": script, "awaitPromise": true});
         let ran = self.reader.ask("Runtime.evaluate", params, deadline).await;
         ran.map(drop).map_err(|error| error.at(Stage::Dispatch))
+    }
+
+    /// Crashes the tab's process.
+    pub async fn crash(&self, deadline: Duration) {
+        // It has no answer.
+        let _ = self.reader.ask("Page.crash", json!({}), deadline).await;
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::CdpError;
 use crate::network::documents::DocumentFate;
+use crate::network::policy::PageScripts;
 use crate::reader::{HUNG, Lost, Reader};
 use crate::snapshot::{Look, question, read, seal};
 use crate::world::Method;
@@ -27,6 +28,13 @@ const READING: Duration = Duration::from_millis(300);
 const NEWS: Duration = Duration::from_millis(500);
 /// Documents that may replace each other under one look.
 const DOCUMENTS: u32 = 40;
+
+/// Whether it is known that a page is only large, and does not hang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    Short,
+    Long,
+}
 
 /// A look, and which document it saw.
 #[derive(Debug)]
@@ -47,22 +55,35 @@ pub(crate) async fn observe(
     let end = begun + deadline;
     let cap = begun + CAP.min(deadline.saturating_sub(READING).max(deadline / 2));
     let mut afresh = false;
-    let mut slow = SLOW;
+    let mut patient = Patience::Short;
     for _ in 0..DOCUMENTS {
         let loader = reader.loader();
+        let off = reader.scripts() == PageScripts::Off;
+        if off {
+            loaded(reader, &loader, cap).await;
+        }
         let patience = cap.saturating_duration_since(Instant::now());
         let mut options = question(request, millis(QUIET), millis(patience));
         if let Some(options) = options.as_object_mut() {
             options.insert("afresh".into(), json!(afresh));
+            options.insert("off".into(), json!(off));
         }
+        let slow = match patient {
+            Patience::Long => deadline,
+            // A long page is parsed for long.
+            Patience::Short if reader.page().borrow().parsed != loader => SLOW.max(deadline / 2),
+            Patience::Short => SLOW,
+        };
         let bound = end.min(Instant::now() + patience + slow);
         let bound = bound.saturating_duration_since(Instant::now());
         match reader.enter(&loader, Method::Look, &options, bound).await {
-            Err(Lost::Edge(CdpError::Timeout { .. })) if slow == SLOW && Instant::now() < end => {
+            Err(Lost::Edge(CdpError::Timeout { .. }))
+                if patient == Patience::Short && Instant::now() < end =>
+            {
                 if !was_reading(reader, &loader, end).await? {
                     break;
                 }
-                slow = deadline;
+                patient = Patience::Long;
             }
             Ok(text) => {
                 let look = read(&text).map_err(|error| error.at(Stage::Observe))?;
@@ -139,6 +160,15 @@ fn seen(
         snapshot: seal(look, request, settled, status),
         loader,
     }
+}
+
+/// Waits until the document is loaded, another one stands there, or the cap comes.
+async fn loaded(reader: &Reader, loader: &str, cap: Instant) {
+    let mut page = reader.page();
+    let loaded = page.wait_for(|page| {
+        page.loaded == loader || page.main.loader != loader || page.crashed || page.ended
+    });
+    let _ = timeout_at(cap, loaded).await;
 }
 
 /// Waits until nothing is in flight, another document stands there, or the cap comes.

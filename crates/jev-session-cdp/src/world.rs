@@ -23,6 +23,7 @@ const PARTS: &[&str] = &[
     include_str!("world/geometry.js"),
     include_str!("world/style.js"),
     include_str!("world/sink.js"),
+    include_str!("world/covers.js"),
     include_str!("world/walk.js"),
     include_str!("world/text.js"),
     include_str!("world/replaced.js"),
@@ -67,6 +68,8 @@ pub(crate) enum Method {
     Look,
     /// Says whether a look was ended in the middle.
     State,
+    /// Says where candidates lie in the window.
+    Boxes,
     /// Waits for a change.
     Change,
     /// Clicks a candidate.
@@ -84,6 +87,7 @@ impl Method {
         match self {
             Self::Look => "look",
             Self::State => "state",
+            Self::Boxes => "placed",
             Self::Change => "change",
             Self::Click => "click",
             Self::Arm => "arm",

@@ -19,17 +19,17 @@ pub struct Site {
 }
 
 impl Site {
-    /// Serves the folder `fixtures/hostile/network`, with each case's own headers.
+    /// Serves the folder `fixtures/hostile/network` for one case, with its headers on its page.
     ///
     /// # Errors
     /// When there is no free port.
-    pub async fn start(folder: &Path, cases: &'static [NetworkCase]) -> io::Result<Self> {
+    pub async fn start(folder: &Path, case: &'static NetworkCase) -> io::Result<Self> {
         let forbidden = Arc::new(Server::start(|_| forbidden_answer()).await?);
         let fill = Fill {
             port: forbidden.port(),
         };
         let folder = folder.to_path_buf();
-        let allowed = Server::start(move |asked| answer(asked, &folder, cases, fill)).await?;
+        let allowed = Server::start(move |asked| answer(asked, &folder, case, fill)).await?;
         Ok(Self { allowed, forbidden })
     }
 }
@@ -65,7 +65,7 @@ impl Fill {
     }
 }
 
-fn answer(asked: &Asked, folder: &Path, cases: &[NetworkCase], fill: Fill) -> Reply {
+fn answer(asked: &Asked, folder: &Path, case: &NetworkCase, fill: Fill) -> Reply {
     let path = asked.target.split(['?', '#']).next().unwrap_or_default();
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     match parts.as_slice() {
@@ -93,7 +93,7 @@ fn answer(asked: &Asked, folder: &Path, cases: &[NetworkCase], fill: Fill) -> Re
             )
             .into_bytes(),
         ),
-        ["network", rest @ ..] => file(folder, rest, cases, fill),
+        ["network", rest @ ..] => file(folder, rest, case, fill),
         _ => Reply::status(404),
     }
 }
@@ -107,7 +107,7 @@ fn hop(status: &str, left: &str, fill: Fill) -> Reply {
     }
 }
 
-fn file(folder: &Path, parts: &[&str], cases: &[NetworkCase], fill: Fill) -> Reply {
+fn file(folder: &Path, parts: &[&str], case: &NetworkCase, fill: Fill) -> Reply {
     let relative: PathBuf = parts.iter().collect();
     let plain = relative
         .components()
@@ -131,7 +131,7 @@ fn file(folder: &Path, parts: &[&str], cases: &[NetworkCase], fill: Fill) -> Rep
     };
     let mut headers = vec![("content-type".to_owned(), kind.to_owned())];
     let stem = relative.file_stem().and_then(|stem| stem.to_str());
-    if let Some(case) = cases.iter().find(|case| Some(case.name) == stem) {
+    if stem == Some(case.name) {
         for (name, value) in case.headers {
             headers.push(((*name).to_owned(), fill.into(value)));
         }

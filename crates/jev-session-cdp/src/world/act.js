@@ -108,6 +108,7 @@
       if (href !== null && opensElsewhere(el)) globalThis.location.assign(href);
       else if (el instanceof HTMLElement || namespaceOf.call(el) === HTML) nativeClick.call(el);
       else dispatchTo.call(el, new MouseEvent("click", { bubbles: true, cancelable: true, composed: true }));
+      if (permit.off) return JSON.stringify({ done: href === null ? "changed" : "navigating", url: href ?? "", own: true });
       return JSON.stringify(await outcome(mine, permit.patience, before, () =>
         places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record));
     } finally {
@@ -148,7 +149,7 @@
   };
   const disarm = async (options) => {
     const mine = armed;
-    if (mine === null) return JSON.stringify({ done: "nothing" });
+    if (mine === null || options.off) return JSON.stringify({ done: "nothing" });
     try {
       return JSON.stringify(await outcome(mine, options.patience, mine.before, () => places() !== mine.place));
     } finally {

@@ -101,7 +101,8 @@
       const middle = (mine.t + mine.b) / 2;
       place = middle <= (ctx.win.t + ctx.win.b) / 2 ? "above" : "below";
     }
-    collect.found.push({ el, tag, role, label, href, place, context: collect.heading });
+    const { heading: context } = collect;
+    collect.found.push({ el, tag, role, label, href, place, context, ctx, box: entry.box });
   };
 
   const wholeBox = (el) => {
@@ -197,11 +198,18 @@
   };
 
   /** One entry for each label and address, the first seen; twins are told apart by their rows. */
-  const unique = (collect) => {
+  const unique = (collect, job) => {
     const kept = [];
     const known = new Map();
     const labels = new Map();
     for (const entry of collect.found) {
+      if (job.covers.length > 0) {
+        const mine = entry.box ?? box(wholeBox(entry.el), entry.ctx.ox, entry.ctx.oy);
+        if (covered(entry.el, mine, entry.ctx.layer, entry.ctx.frame, job)) {
+          collect.omitted += 1;
+          continue;
+        }
+      }
       const key = entry.role + "\n" + entry.label + "\n" + (entry.href ?? known.size);
       const first = known.get(key);
       if (first !== undefined) {

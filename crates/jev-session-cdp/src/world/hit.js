@@ -72,6 +72,24 @@
     return null;
   };
 
+  /** Where candidates lie in the window now; for pictures. */
+  const placed = ({ epoch: meant, ids: wanted }) => {
+    if (meant !== epoch || document !== doc) return JSON.stringify({ stale: "document" });
+    const found = [];
+    for (const id of wanted) {
+      const el = nodes.get(id)?.deref();
+      const where = el === undefined || !isConnectedOf.call(el) ? null : offsetOf(ownerDocumentOf.call(el));
+      if (where === null) continue;
+      for (const rect of partsOf(el)) {
+        const l = rect.left + where.ox;
+        const t = rect.top + where.oy;
+        const seen = l < innerWidth && t < innerHeight && l + rect.width > 0 && t + rect.height > 0;
+        if (seen && found.length < 2000) found.push([id, l, t, rect.width, rect.height]);
+      }
+    }
+    return JSON.stringify({ window: [innerWidth, innerHeight], boxes: found });
+  };
+
   const describe = (node) => {
     const id = getAttribute.call(node, "id");
     return line(localNameOf.call(node) + (id === null ? "" : "#" + id), 80);

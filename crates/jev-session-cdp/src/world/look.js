@@ -55,8 +55,9 @@
       }
     }
     if (job.nodes <= 0) job.bad += 1;
+    dropCovered(job);
     const found = [];
-    for (const entry of unique(collect)) {
+    for (const entry of unique(collect, job)) {
       try {
         const id = idOf(entry.el);
         const guard = guardOf(entry.el, entry.tag, entry.href, id, entry.label);

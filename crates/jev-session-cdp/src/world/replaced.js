@@ -92,6 +92,7 @@
     its.frame = meet(its.frame, ctx.clip);
     its.ground = -1;
     its.opacity = ctx.opacity;
+    its.layer = ctx.layer;
     its.deep = ctx.deep + 1;
     breakLine(job.sink);
     const before = job.sink.length;

@@ -45,7 +45,8 @@
   };
 
   /** Rests within `cap` milliseconds. `afresh`: the quiet begins now, for something has just come. */
-  const rest = async ({ quiet, cap, afresh }) => {
+  const rest = async ({ quiet, cap, afresh, off }) => {
+    if (off) return { settled: readyStateOf.call(doc) === "complete", still: true };
     const end = now() + cap;
     const left = () => Math.max(0, end - now());
     ticks = new WeakMap();

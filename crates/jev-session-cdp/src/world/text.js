@@ -47,7 +47,11 @@
       }
     }
     const keep = NEEDS_COLLAPSE.test(shown) ? style.whiteSpaceCollapse : "collapse";
+    const before = sink.parts.length;
     write(sink, shown, shown === raw ? node : null, keep);
+    if (job.collect !== null && sink.parts.length > before) {
+      job.written.push({ part: before, node, el: texts.el, box: texts.in, ctx });
+    }
   };
 
   /** Whether the text right inside an element is seen, as far as the element's own box tells. */

@@ -4,7 +4,7 @@
   const MAX_FRAMES_DEEP = 4;
   const EVERYWHERE = { l: -1e7, t: -1e7, r: 1e7, b: 1e7 };
   const SKIPPED = new Set([
-    "script", "style", "template", "noscript", "head", "meta", "link", "title", "base", "desc",
+    "script", "style", "template", "head", "meta", "link", "title", "base", "desc",
     "defs", "symbol", "clippath", "clipPath", "mask", "metadata", "datalist", "optgroup", "option",
     "source", "track", "param", "map", "area", "audio", "colgroup", "col", "noframes",
   ]);
@@ -21,6 +21,9 @@
     bad: 0,
     frames: 0,
     closedHosts: new Set(),
+    covers: [],
+    /** Which node each piece of text came from; kept only when candidates are collected. */
+    written: [],
     ...more,
   });
 
@@ -29,12 +32,12 @@
     const clip = documentBox(of, ox, oy);
     return {
       ox, oy, clip, win, absClip: clip, absWin: win, frame: win,
-      ground: 0xffffff, opacity: 1, deep: 0,
+      ground: 0xffffff, opacity: 1, deep: 0, layer: ROOT_LAYER,
     };
   };
   const NEUTRAL = {
     ox: 0, oy: 0, clip: EVERYWHERE, win: EVERYWHERE, absClip: EVERYWHERE, absWin: EVERYWHERE,
-    frame: EVERYWHERE, ground: -1, opacity: 1, deep: 0,
+    frame: EVERYWHERE, ground: -1, opacity: 1, deep: 0, layer: ROOT_LAYER,
   };
 
   /** Whether the walk has to stop; what is left then counts as one bad node. */
@@ -65,6 +68,7 @@
     if (hidesAll(style, el)) return;
     const inner = descend(el, tag, style, display, ctx);
     if (inner === null) return;
+    if (job.collect !== null && inner.layer !== ctx.layer) noteCover(el, style, style.position, inner, job);
 
     const { sink, collect } = job;
     const layout = LAYOUTS[display] ?? BLOCK;
@@ -110,7 +114,7 @@
   /** The context inside a node; null when nothing in it can be seen. */
   const descend = (el, tag, style, display, ctx) => {
     const position = style.position;
-    let { clip, win, absClip, absWin, ground, opacity } = ctx;
+    let { clip, win, absClip, absWin, ground, opacity, layer } = ctx;
     if (position === "absolute") {
       if (style.clip !== "auto" && oldClipHides(style.clip)) return null;
       clip = absClip;
@@ -151,19 +155,20 @@
     let contained = false;
     if (position !== "static") contained = true;
     else if (clips || absClip !== clip || absWin !== win) contained = holdsAbsolute(style);
+    if (position !== "static") layer = newLayer(layer, style, position);
     if (contained) {
       absClip = clip;
       absWin = win;
     }
     if (
       clip === ctx.clip && win === ctx.win && absClip === ctx.absClip && absWin === ctx.absWin &&
-      ground === ctx.ground && opacity === ctx.opacity
+      ground === ctx.ground && opacity === ctx.opacity && layer === ctx.layer
     ) {
       return ctx;
     }
     return {
       ox: ctx.ox, oy: ctx.oy, clip, win, absClip, absWin, frame: ctx.frame,
-      ground, opacity, deep: ctx.deep,
+      ground, opacity, deep: ctx.deep, layer,
     };
   };
 

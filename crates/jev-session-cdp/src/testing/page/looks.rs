@@ -215,7 +215,7 @@ pub const CASES: &[PageCase] = &[
         &[
             Look(&[Leads("Out", "/hop-out")]),
             Click("Out", applied(AppliedEffect::DestinationRefused)),
-            Look(&[Text("SEEN outside\nSEEN srcdoc"), Frames(2)]),
+            Look(&[Text("SEEN inside Out"), Frames(1)]),
         ],
     ),
     PageCase::new(
