@@ -109,7 +109,12 @@ fn answer(
     questionnaire: &Questionnaire,
     given_up: &GivenUp,
 ) -> Result<Decision, EmbedError> {
-    let situation = Situation::of(questionnaire);
+    let mut situation = Situation::of(questionnaire);
+    if situation.goal.trim().is_empty() {
+        // From outside, the goal may stand in the state alone.
+        let goal = questionnaire.state.get("goal").and_then(Value::as_str);
+        situation.goal = goal.unwrap_or_default().to_owned();
+    }
     let page = Page::read(embedder, questionnaire, &situation, given_up)?;
     let mut pieces = page.as_ref().map_or(0, |page| page.pieces);
     let mut links = page.iter().flat_map(|page| page.closeness.iter().copied());

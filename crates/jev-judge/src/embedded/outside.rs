@@ -5,7 +5,7 @@ use jev_core::question::ChoiceOption;
 
 use super::error::EmbedError;
 use super::model::{Embedder, Embedding, GivenUp};
-use super::rank::{covered, head};
+use super::rank::{Wanted, head};
 use crate::situation::Situation;
 use crate::text::softmax;
 
@@ -191,9 +191,10 @@ fn passages(question: &str, text: &str) -> Vec<String> {
         all.push(passage);
     }
     if all.len() > MOST_PASSAGES {
+        let wanted = Wanted::new(question);
         let mut ranked: Vec<(f64, String)> = all
             .into_iter()
-            .map(|passage| (covered(question, &passage), passage))
+            .map(|passage| (wanted.covered_by(&passage), passage))
             .collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.truncate(MOST_PASSAGES);

@@ -3,9 +3,8 @@
 
 use super::error::EmbedError;
 use super::model::{Embedder, GivenUp};
-use super::rank::{covered, head};
+use super::rank::{Wanted, head};
 use super::rules::Passage;
-use crate::text::Analyser;
 
 /// Passages that are embedded for one decision.
 const MOST_PASSAGES: usize = 12;
@@ -25,8 +24,8 @@ const CLOSE: f64 = 0.65;
 
 /// The passages worth reading, best first.
 fn candidates<'a>(goal: &str, text: &'a str, labels: &[&str]) -> Vec<&'a str> {
-    let analyser = Analyser::for_text(goal);
-    if analyser.stems(goal).len() < GOAL_WORDS {
+    let wanted = Wanted::new(goal);
+    if wanted.len() < GOAL_WORDS {
         return Vec::new();
     }
     let mut found: Vec<(f64, &str)> = text
@@ -35,7 +34,7 @@ fn candidates<'a>(goal: &str, text: &'a str, labels: &[&str]) -> Vec<&'a str> {
         .map(str::trim)
         .filter(|line| line.chars().count() >= SHORTEST && !labels.contains(line))
         .map(|line| head(line, LONGEST))
-        .map(|line| (covered(goal, line), line))
+        .map(|line| (wanted.covered_by(line), line))
         .filter(|(share, _)| *share >= COVERED)
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -2,6 +2,8 @@
 //! and a little of shared words. The forms that were tried and lost stay for the table in
 //! `docs/judges.md`.
 
+use std::collections::BTreeSet;
+
 use jev_core::access::CanonicalUrl;
 
 use super::error::EmbedError;
@@ -298,10 +300,30 @@ fn foreign(goal: &str, embedding: &Embedding) -> Foreign {
     }
 }
 
-/// How much of the goal's content a text's words cover, 0 to 1.
-pub(super) fn covered(goal: &str, text: &str) -> f64 {
-    let analyser = Analyser::for_text(goal);
-    coverage(&analyser.stems(goal), &analyser.stems(text))
+/// The content words of a goal or a question, read once.
+pub(super) struct Wanted {
+    analyser: Analyser,
+    stems: BTreeSet<String>,
+}
+
+impl Wanted {
+    pub(super) fn new(text: &str) -> Self {
+        let analyser = Analyser::for_text(text);
+        Self {
+            stems: analyser.stems(text),
+            analyser,
+        }
+    }
+
+    /// How many content words there are.
+    pub(super) fn len(&self) -> usize {
+        self.stems.len()
+    }
+
+    /// The share of them that a text holds, 0 to 1.
+    pub(super) fn covered_by(&self, text: &str) -> f64 {
+        coverage(&self.stems, &self.analyser.stems(text))
+    }
 }
 
 /// At most so many characters, cut at the end.
