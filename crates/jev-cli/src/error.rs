@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
+use jev_agent::chat::ChatError;
 use jev_agent::config::ConfigError;
 use jev_agent::mcp::{BearerError, ServerError};
-use jev_agent::chat::ChatError;
 use jev_agent::memory::MemoryError;
 use jev_agent::runtime::demos::DemoError;
 use jev_agent::runtime::{NotReusable, TaskError};
@@ -29,7 +29,9 @@ pub(crate) enum UsageError {
     #[error("judge: {0}")]
     Judge(JudgeError),
     /// A price that is none.
-    #[error("price: `{text}` is not two numbers of zero or more; write the prices of input and output tokens per million, as in 0.05,0.20")]
+    #[error(
+        "price: `{text}` is not two numbers of zero or more; write the prices of input and output tokens per million, as in 0.05,0.20"
+    )]
     Price {
         /// What was given.
         text: String,

@@ -117,7 +117,6 @@ pub(crate) fn trace(command: &TraceCommand) -> Result<Exit, UsageError> {
     }
 }
 
-#[expect(clippy::fn_params_excessive_bools, reason = "a flag as clap reads it")]
 fn list(out: &mut impl Write, dir: &Path, json: bool) -> Result<Exit, UsageError> {
     let found = trajectory::list(dir)?;
     for summary in &found {
@@ -149,7 +148,6 @@ fn list(out: &mut impl Write, dir: &Path, json: bool) -> Result<Exit, UsageError
     Ok(Exit::Success)
 }
 
-#[expect(clippy::fn_params_excessive_bools, reason = "a flag as clap reads it")]
 fn show(out: &mut impl Write, run: &Path, json: bool) -> Result<Exit, UsageError> {
     let reading = trajectory::read(run)?;
     if !json {

@@ -1,4 +1,9 @@
 //! `jev demo`, `jev task`, `jev memory` and `jev trace`: what they print and how they exit.
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do"
+)]
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -342,7 +342,10 @@ fn bar(p: f64) -> String {
     ];
     let eighths = (p.clamp(0.0, 1.0) * BAR as f64 * 8.0).round() as usize;
     let mut text = "\u{2588}".repeat(eighths / 8);
-    if let Some(part) = EIGHTHS.get(eighths % 8).filter(|_| eighths % 8 > 0) {
+    if let Some(part) = EIGHTHS
+        .get(eighths % 8)
+        .filter(|_| !eighths.is_multiple_of(8))
+    {
         text.push(*part);
     }
     let used = text.chars().count();
