@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use crate::run::{self, Failure, cargo, visibly};
-use crate::{setup, test, tidy};
+use crate::{setup, sim, test, tidy};
 
 type Work = fn() -> Result<(), Failure>;
 
 /// The steps in their order: the quick ones that need no browser first.
-const STEPS: [(&str, Work); 5] = [
+const STEPS: [(&str, Work); 6] = [
     ("format", format),
     ("lints", lints),
     ("tidy", tidy::command),
+    ("sim", sim::all),
     ("setup", prepare),
     ("tests", tests),
 ];

@@ -8,8 +8,10 @@
 use std::time::Duration;
 
 use xtask::world::Chance;
+use xtask::world::cancels;
 use xtask::world::case::{self, Broken, Orders};
 use xtask::world::hunt::{self, Fault, Hunt, Plan};
+use xtask::world::small;
 
 use crate::run::Failure;
 
@@ -31,13 +33,38 @@ pub(crate) struct Arguments {
     /// Tell the story of each case; for a few cases.
     #[arg(long)]
     story: bool,
+    /// In place of drawn cases: a cancel at every input of recorded honest runs, and every order of
+    /// events in the small worlds.
+    #[arg(long)]
+    exhaustive: bool,
 }
 
 /// So many cases reach everything; fewer may miss something by chance.
 const COVERING: u64 = 20_000;
+/// Honest runs that are cut by a cancel at each of their inputs.
+const CANCELLED_RUNS: u32 = 200;
+/// More states than any small world has.
+const STATES_MOST: usize = 2_000_000;
+
+/// What continuous integration plays: 50,000 cases and the exhaustive part.
+pub(crate) fn all() -> Result<(), Failure> {
+    let plan = Arguments {
+        cases: 50_000,
+        seed: 1,
+        first: 0,
+        minutes: None,
+        story: false,
+        exhaustive: false,
+    };
+    command(&plan)?;
+    exhaustive()
+}
 
 /// `cargo xtask sim`.
 pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.exhaustive {
+        return exhaustive();
+    }
     if arguments.story {
         for number in 0..arguments.cases {
             tell(arguments.seed, arguments.first + number);
@@ -65,6 +92,64 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+fn exhaustive() -> Result<(), Failure> {
+    let cancelled = cancels::inject(CANCELLED_RUNS);
+    println!(
+        "{} honest runs, cancelled at {} inputs",
+        cancelled.runs, cancelled.cancels
+    );
+    if let Some((run, at, failure)) = cancelled.failure {
+        let when = at.map_or("not cancelled".to_owned(), |at| {
+            format!("cancelled at input {at}")
+        });
+        return Err(Failure::Simulation {
+            code: code(failure.broken),
+            what: format!(
+                "recorded run {run}, {when}: {failure}\n\
+                 repeat it with: cargo xtask sim --exhaustive"
+            ),
+        });
+    }
+    for (variant, found) in small::search_all(STATES_MOST) {
+        let Some(found) = found else {
+            return Err(Failure::Simulation {
+                code: 13,
+                what: format!("the search of {variant:?} did not finish"),
+            });
+        };
+        println!(
+            "{variant}: {} distinct states, {} steps, longest history {}",
+            found.states, found.steps, found.depth
+        );
+        if let Some((failure, history)) = found.failure {
+            return Err(Failure::Simulation {
+                code: code(failure.broken),
+                what: format!(
+                    "{variant}: {failure}\nhistory: {}\n\
+                     repeat it with: cargo xtask sim --exhaustive",
+                    history.join("; ")
+                ),
+            });
+        }
+        if found.states >= STATES_MOST {
+            return Err(Failure::Simulation {
+                code: 14,
+                what: format!(
+                    "{variant}: more than {STATES_MOST} states; the search is not complete"
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn code(broken: Broken) -> u8 {
+    match broken {
+        Broken::Safety => 11,
+        Broken::Liveness => 12,
+    }
+}
+
 fn tell(seed: u64, case: u64) {
     println!("case {case} of seed {seed}");
     let orders = Orders {
@@ -80,13 +165,7 @@ fn tell(seed: u64, case: u64) {
 
 fn explain(seed: u64, case: u64, fault: &Fault) -> Failure {
     let (code, what) = match fault {
-        Fault::Broke(failure) => {
-            let code = match failure.broken {
-                Broken::Safety => 11,
-                Broken::Liveness => 12,
-            };
-            (code, failure.to_string())
-        }
+        Fault::Broke(failure) => (code(failure.broken), failure.to_string()),
         Fault::Crashed(words) => (13, format!("a panic: {words}")),
     };
     Failure::Simulation {

@@ -1,6 +1,7 @@
 //! Rules on documents: what they must list, so that they can't fall behind the code.
 
 use jev_core::status::Status;
+use xtask::world::invariants::invariant_names;
 
 use super::Broken;
 use crate::repo::Source;
@@ -87,6 +88,52 @@ fn check_statuses(text: &str, names: &[&str]) -> Vec<Broken> {
     broken
 }
 
+const INVARIANTS: &str = "docs/invariants.md";
+
+/// The files whose functions are the invariants.
+const INVARIANT_CODE: [&str; 2] = [
+    "xtask/src/world/invariants.rs",
+    "xtask/src/world/liveness.rs",
+];
+
+/// The list of invariants, their functions and their page agree.
+pub(super) fn invariants(sources: &[Source]) -> Result<Vec<Broken>, Failure> {
+    let code: String = INVARIANT_CODE
+        .iter()
+        .filter_map(|path| find(sources, path))
+        .map(|file| file.text.as_str())
+        .collect();
+    let page = find(sources, INVARIANTS).map_or("", |file| &file.text);
+    Ok(check_invariants(page, &code, &invariant_names()))
+}
+
+fn check_invariants(page: &str, code: &str, names: &[&str]) -> Vec<Broken> {
+    let mut broken: Vec<Broken> = names
+        .iter()
+        .filter(|name| !code.contains(&format!("pub fn {}(", name.to_lowercase())))
+        .map(|name| {
+            Broken::new(
+                INVARIANT_CODE[0],
+                format!("no function is called `{}`", name.to_lowercase()),
+            )
+        })
+        .collect();
+    let listed: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .collect();
+    if listed != names {
+        broken.push(Broken::new(
+            INVARIANTS,
+            format!(
+                "must list every invariant once, in the order of the code: {}",
+                names.join(", ")
+            ),
+        ));
+    }
+    broken
+}
+
 /// The README shows the two commands that a newcomer needs.
 pub(super) fn readme(sources: &[Source]) -> Result<Vec<Broken>, Failure> {
     let text = find(sources, "README.md").map_or("", |file| &file.text);
@@ -145,5 +192,22 @@ mod tests {
         assert!(missing[0].what.contains("every status once"), "{missing:?}");
         let wrong = check_statuses(&right.replace("| 7 |", "| 3 |"), &names);
         assert!(wrong[0].what.contains("exit code 7"), "{wrong:?}");
+    }
+
+    #[test]
+    fn an_invariant_without_a_row_or_a_function_is_named() {
+        let names = ["S1", "L1"];
+        let page = "| `S1` | x | y |\n\n| id | what |\n| `L1` | x | y |";
+        let code = "pub fn s1(w: &Witness)\npub fn l1(";
+        assert!(check_invariants(page, code, &names).is_empty());
+        assert_eq!(check_invariants("| `S1` |", code, &names).len(), 1);
+        assert_eq!(check_invariants(page, "pub fn s10(", &names).len(), 2);
+    }
+
+    #[test]
+    fn the_invariants_are_those_of_the_contract_of_behaviour() {
+        let mut names: Vec<String> = (1..=17).map(|n| format!("S{n}")).collect();
+        names.extend(["E1", "E2", "L1", "L2", "L3"].map(str::to_owned));
+        assert_eq!(invariant_names(), names);
     }
 }

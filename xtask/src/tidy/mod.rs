@@ -38,7 +38,7 @@ struct Rule {
     check: Check,
 }
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     Rule {
         name: "Arrows between crates",
         check: edges::workspace,
@@ -78,6 +78,10 @@ const RULES: [Rule; 12] = [
     Rule {
         name: "Statuses in the documents",
         check: documents::statuses,
+    },
+    Rule {
+        name: "Invariants in the documents",
+        check: documents::invariants,
     },
     Rule {
         name: "Two commands in the README",

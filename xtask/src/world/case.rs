@@ -148,18 +148,16 @@ impl Case {
         if self.orders.cancel_at == Some(self.inputs) {
             return Some((Input::Cancel, self.now));
         }
-        let wakes = self.navigator.poll_timeout().map(|(at, _)| at);
-        let timer_first = match (self.world.inbox.next_at(), wakes) {
-            (Some(post), Some(wakes)) => wakes <= post,
-            (Some(_), None) => false,
-            (None, _) => true,
-        };
-        if timer_first {
-            let mut at = wakes?;
-            if self.world.hits(Fault::LateTicks) {
-                at = at.after(self.world.millis(500));
-            }
-            return Some((Input::Tick, at));
+        let mut tick = self.navigator.poll_timeout().map(|(at, _)| at);
+        if self.world.hits(Fault::LateTicks) {
+            // Answers that come before a late tick come past the moment at which it was due.
+            let late = self.world.millis(500);
+            tick = tick.map(|at| at.after(late));
+        }
+        match (self.world.inbox.next_at(), tick) {
+            (Some(post), Some(tick)) if tick <= post => return Some((Input::Tick, tick)),
+            (None, tick) => return tick.map(|at| (Input::Tick, at)),
+            (Some(_), _) => {}
         }
         let (mut at, input) = self.world.inbox.take()?;
         if self.world.hits(Fault::BackInTime) {
@@ -191,12 +189,11 @@ impl Case {
         if self.witness.contract.mode == Mode::Shadow {
             self.told.push((input.clone(), at));
         }
-        let from = self.navigator.phase();
         self.twin.handle(input.clone(), at);
-        let name = Step::new(from, &input, from);
+        let step = self.witness.names(&input);
         self.navigator.handle(input, at);
         let to = self.navigator.phase();
-        self.played.coverage.step(Step { to, ..name });
+        self.played.coverage.step(Step { to, ..step });
         self.drain();
         self.witness.after(&self.navigator);
         self.check()

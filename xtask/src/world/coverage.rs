@@ -139,24 +139,38 @@ fn input_index(input: &Input) -> usize {
     }
 }
 
-/// One input taken in one phase: what the matrix is made of.
+/// One input taken in one phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The phase before.
     pub from: PhaseName,
     /// The input's place in [`INPUTS`].
     pub input: usize,
+    /// Its row in the matrix; none for an answer that was not due, which changes nothing.
+    pub row: Option<usize>,
     /// The phase after.
     pub to: PhaseName,
 }
 
+/// The row of the matrix for whatever comes when the budget is spent.
+const LATE: usize = INPUTS.len();
+/// The rows of the matrix: the inputs, and lateness.
+const ROWS: usize = INPUTS.len() + 1;
+
 impl Step {
-    /// A step.
-    pub fn new(from: PhaseName, input: &Input, to: PhaseName) -> Self {
+    /// A step, before it is known where it leads. `foreign` is an answer that is not due, `late` an
+    /// input to a running navigator whose budget is spent.
+    pub fn new(from: PhaseName, input: &Input, foreign: bool, late: bool) -> Self {
+        let place = input_index(input);
         Self {
             from,
-            input: input_index(input),
-            to,
+            input: place,
+            row: match (late, foreign) {
+                (true, _) => Some(LATE),
+                (false, true) => None,
+                (false, false) => Some(place),
+            },
+            to: from,
         }
     }
 }
@@ -172,8 +186,8 @@ pub struct Coverage {
     timers: [u64; TIMERS.len()],
     taken: [u64; INPUTS.len()],
     effects: [u64; EFFECTS.len()],
-    /// For each phase and input, a bit a phase reached.
-    matrix: [[u8; INPUTS.len()]; PHASES.len()],
+    /// For each phase and row, a bit a phase reached.
+    matrix: [[u8; ROWS]; PHASES.len()],
 }
 
 fn bump(counts: &mut [u64], place: Option<usize>) {
@@ -189,7 +203,7 @@ impl Coverage {
         bump(&mut self.phases, Some(phase_index(step.to)));
         bump(&mut self.taken, Some(step.input));
         let row = self.matrix.get_mut(phase_index(step.from));
-        if let Some(cell) = row.and_then(|row| row.get_mut(step.input)) {
+        if let Some(cell) = row.and_then(|row| row.get_mut(step.row?)) {
             *cell |= 1 << phase_index(step.to);
         }
     }
@@ -283,17 +297,30 @@ impl Coverage {
             .collect()
     }
 
-    /// The phases that an input led to from a phase.
-    pub fn reached(&self, from: PhaseName, input: usize) -> Vec<PhaseName> {
-        let cell = self
-            .matrix
-            .get(phase_index(from))
-            .and_then(|row| row.get(input))
-            .copied()
-            .unwrap_or(0);
+    /// The transition matrix for a reader: for each phase, the inputs it takes and the phases they
+    /// lead to.
+    pub fn matrix(&self) -> String {
+        let mut text = String::new();
+        for from in PHASES {
+            text.push_str(&format!("{from:?}\n"));
+            for row in 0..ROWS {
+                let reached = self.reached(from, row);
+                if !reached.is_empty() {
+                    let name = INPUTS.get(row).unwrap_or(&"budget spent");
+                    text.push_str(&format!("  {name:<14} -> {}\n", reached.join(", ")));
+                }
+            }
+        }
+        text
+    }
+
+    fn reached(&self, from: PhaseName, row: usize) -> Vec<String> {
+        let cells = self.matrix.get(phase_index(from));
+        let cell = cells.and_then(|cells| cells.get(row)).copied().unwrap_or(0);
         PHASES
             .into_iter()
             .filter(|phase| cell & (1 << phase_index(*phase)) != 0)
+            .map(|phase| format!("{phase:?}"))
             .collect()
     }
 }

@@ -103,14 +103,15 @@ pub fn answer(
     .find(|(fault, _)| chance.hits(mix.rate(*fault)))
     .map(|(_, operation)| operation);
     let wrong = chance.hits(mix.rate(Fault::Wrong));
-    let p = if chance.hits(mix.rate(Fault::Weak)) {
-        chance.pick(&[0.3, 0.54, 0.6, 0.79]).unwrap_or(0.3)
-    } else {
-        1.0
-    };
     let answers = (0..questionnaire.questions.len())
         .map(|number| {
             let options = options(questionnaire, number);
+            // Each head by itself: a sure operation may stand beside an unsure target.
+            let p = if chance.hits(mix.rate(Fault::Weak)) {
+                chance.pick(&[0.3, 0.54, 0.6, 0.79]).unwrap_or(0.3)
+            } else {
+                1.0
+            };
             let place = match claim {
                 _ if wrong => Some(astray(chance, options)),
                 Some(operation) => operation_at(options, operation),

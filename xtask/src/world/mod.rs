@@ -17,6 +17,8 @@ pub mod invariants;
 pub mod judge;
 pub mod liveness;
 pub mod mix;
+pub mod offers;
+pub mod reading;
 pub mod reference;
 pub mod site;
 pub mod small;

@@ -9,139 +9,15 @@ use std::sync::Arc;
 use jev_core::action::Operation;
 use jev_core::contract::{Contract, Mode};
 use jev_core::error::Sent;
-use jev_core::gate::{Gate, GateKind};
-use jev_core::ids::{CandidateId, GoalDigest, PageVersion};
+use jev_core::ids::{GoalDigest, PageVersion};
 use jev_core::input::Input;
-use jev_core::question::{Answer, Decision, Questionnaire, Stage, Subject};
+use jev_core::question::{Decision, Questionnaire};
 use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;
-use jev_core::verification::{Evidence, EvidencePlace, Verdict, Verification};
+use jev_core::verification::Verification;
 
-use super::judge::options;
-
-/// What a decision says, read from the question as it was put.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
-    /// What to do.
-    pub operation: Operation,
-    /// On which candidate.
-    pub target: Option<CandidateId>,
-    /// Whether the gate lets it pass.
-    pub strong: bool,
-}
-
-/// The most probable option and how far it is ahead; nothing when the answer breaks a rule.
-fn best(options: usize, answer: &Answer) -> Option<(usize, f64, f64)> {
-    let Answer::Choice(choice) = answer else {
-        return None;
-    };
-    let p = &choice.probabilities;
-    let total: f64 = p.iter().sum();
-    let lawful = p.len() == options
-        && p.iter().all(|p| p.is_finite() && *p >= 0.0 && *p <= 1.0)
-        && (0.9..=1.06).contains(&total);
-    if !lawful {
-        return None;
-    }
-    let mut order: Vec<usize> = (0..options).collect();
-    order.sort_by(|&a, &b| {
-        p.get(b)
-            .partial_cmp(&p.get(a))
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
-    let first = *order.first()?;
-    let second = order.get(1).and_then(|&index| p.get(index)).copied();
-    Some((first, *p.get(first)?, second.unwrap_or(0.0)))
-}
-
-fn strong(gate: &Gate, first: f64, second: f64) -> bool {
-    let statistic = match gate.kind() {
-        GateKind::Probability => first,
-        GateKind::Share => first / (first + second),
-    };
-    statistic >= gate.threshold() - 1e-6
-}
-
-/// Reads a decision. Nothing when it breaks a rule or only narrows.
-pub fn read(questionnaire: &Questionnaire, decision: &Decision, gate: &Gate) -> Option<Choice> {
-    let lawful = decision.answers.len() == questionnaire.questions.len();
-    if !lawful || questionnaire.stage == Stage::Narrow {
-        return None;
-    }
-    let head = |number: usize| {
-        let options = options(questionnaire, number);
-        let (place, first, second) = best(options.len(), decision.answers.get(number)?)?;
-        Some((
-            options.get(place)?.subject.clone(),
-            strong(gate, first, second),
-        ))
-    };
-    let heads: Option<Vec<_>> = (0..questionnaire.questions.len()).map(head).collect();
-    let mut heads = heads?.into_iter();
-    let (mut subject, mut passes) = heads.next()?;
-    if subject == Subject::Operation(Operation::Click) {
-        let (target, target_passes) = heads.next()?;
-        subject = target;
-        passes = passes && target_passes;
-    }
-    match subject {
-        Subject::Operation(operation) => Some(Choice {
-            operation,
-            target: None,
-            strong: passes,
-        }),
-        Subject::Candidate { id, .. } => Some(Choice {
-            operation: Operation::Click,
-            target: Some(CandidateId::new(id)),
-            strong: passes,
-        }),
-        Subject::Opaque => None,
-    }
-}
-
-/// Whether a decision keeps every rule of an answer.
-pub fn is_lawful(questionnaire: &Questionnaire, decision: &Decision) -> bool {
-    decision.answers.len() == questionnaire.questions.len()
-        && decision
-            .answers
-            .iter()
-            .enumerate()
-            .all(|(number, answer)| best(options(questionnaire, number).len(), answer).is_some())
-}
-
-fn stands_on(evidence: &Evidence, page: &Snapshot) -> bool {
-    let text = || {
-        let words: Vec<&str> = page.text.split_whitespace().collect();
-        words.join(" ")
-    };
-    !evidence.quote.is_empty()
-        && match evidence.place {
-            EvidencePlace::Text { .. } => text().contains(&evidence.quote),
-            EvidencePlace::Title => page.title.contains(&evidence.quote),
-            EvidencePlace::Url => page.url == evidence.quote,
-        }
-}
-
-/// The evidence of a verdict that counts: passed, not empty, for this goal, made from this page,
-/// and really on it.
-fn evidence<'a>(
-    verification: &'a Verification,
-    goal: &GoalDigest,
-    page: &Snapshot,
-) -> Option<&'a [Evidence]> {
-    match &verification.verdict {
-        Verdict::Passed(evidence)
-            if !evidence.is_empty()
-                && verification.goal == *goal
-                && verification.version == *page.version()
-                && evidence.iter().all(|piece| stands_on(piece, page)) =>
-        {
-            Some(evidence)
-        }
-        Verdict::Passed(_) | Verdict::Refused(_) => None,
-    }
-}
+use super::reading::{Choice, evidence, is_lawful, stands_on};
 
 /// What a look at the page follows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,32 +2,33 @@
 //! events is played. A breadth-first search over states; two histories that can only go on alike
 //! are one state.
 
-use std::collections::{HashMap, HashSet};
+mod tab;
+
+use std::collections::HashSet;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jev_core::access::{AccessList, CanonicalUrl};
-use jev_core::contract::{Contract, ContractDraft, Goal, Layout, Mode, Reach, VerifyFirst};
+use jev_core::contract::{Contract, ContractDraft, Goal, Layout, Mode, VerifyFirst};
 use jev_core::effect::{Effect, EffectKind};
 use jev_core::error::{DispatchError, JudgeError, Sent, SessionError, Stage, VerifyError};
-use jev_core::ids::{CandidateId, DocumentId, EffectId, GoalDigest, PageVersion, RunId, Scope};
+use jev_core::ids::{EffectId, GoalDigest, PageVersion, RunId, Scope};
 use jev_core::input::Input;
 use jev_core::navigator::Navigator;
-use jev_core::ports::{Change, CloseOutcome, CloseReport, NetworkCounts};
-use jev_core::question::{Answer, ChoiceAnswer, Decision, Questionnaire, Stage as Asking};
+use jev_core::ports::Change;
+use jev_core::question::Questionnaire;
 use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause, UnknownCause};
-use jev_core::snapshot::{
-    Candidate, Omitted, Placement, Role, ScrollState, Settled, Snapshot, SnapshotParts,
-};
+use jev_core::snapshot::Snapshot;
 use jev_core::time::Timestamp;
 use jev_core::verification::{Evidence, EvidencePlace, Refusal, Verdict, Verification};
 
 use super::case::{Broken, Failure};
 use super::coverage::{Coverage, Step};
 use super::invariants::SAFETY;
-use super::judge::options;
 use super::witness::Witness;
+use tab::{ANSWER, Pages, Tab, closed, decisions, foreign};
 
 /// One thing that the small world can do next.
 #[derive(Clone, Debug)]
@@ -36,17 +37,6 @@ struct Move {
     tab: Tab,
     at: Timestamp,
     input: Input,
-}
-
-/// What the second page says.
-const ANSWER: &str = "This is the answer.";
-
-/// The tab.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Tab {
-    page: u8,
-    flipped: bool,
-    document: u8,
 }
 
 /// What the navigator waits for.
@@ -60,39 +50,6 @@ enum Waiting {
     Dispatch(EffectId),
     Wait(EffectId),
     Close(EffectId),
-}
-
-/// Every page that can stand in the tab, made once.
-struct Pages {
-    own: HashMap<Tab, Arc<Snapshot>>,
-    foreign: Arc<Snapshot>,
-    outside: Arc<Snapshot>,
-}
-
-impl Pages {
-    fn new(scope: &Scope) -> Self {
-        let tabs = [0, 1].into_iter().flat_map(|page| {
-            [0, 1].into_iter().flat_map(move |document| {
-                [false, true].map(|flipped| Tab {
-                    page,
-                    flipped,
-                    document,
-                })
-            })
-        });
-        let tab = Tab::default();
-        Self {
-            own: tabs
-                .map(|tab| (tab, Arc::new(tab.look(None, scope))))
-                .collect(),
-            foreign: Arc::new(tab.look(None, &foreign(scope))),
-            outside: Arc::new(tab.look(Some("http://large/"), scope)),
-        }
-    }
-
-    fn look(&self, tab: Tab) -> Arc<Snapshot> {
-        self.own.get(&tab).unwrap_or(&self.outside).clone()
-    }
 }
 
 /// A state of the small world and its navigator.
@@ -132,6 +89,17 @@ pub struct Variant {
     pub verify_first: VerifyFirst,
     /// OFF, SHADOW or ENFORCE.
     pub mode: Mode,
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mode, layout, most) = (self.mode, self.layout, self.candidates);
+        let first = self.verify_first;
+        write!(
+            f,
+            "{mode:?}, {layout:?}, {most} candidates a question, verify first {first:?}"
+        )
+    }
 }
 
 /// Every small world that is searched.
@@ -186,59 +154,6 @@ fn contract(variant: Variant) -> Option<Contract> {
     draft.limits.recoveries = 2;
     draft.budget = Duration::from_secs(10);
     draft.check().ok()
-}
-
-impl Tab {
-    fn look(self, url: Option<&str>, scope: &Scope) -> Snapshot {
-        let address = |page: u8| format!("http://small/{page}");
-        let link = |index: u8, label: &str, page: u8| Candidate {
-            id: CandidateId::new(format!("c{index}")),
-            role: Role::Link,
-            label: label.to_owned(),
-            href: CanonicalUrl::parse(&address(page)).ok(),
-            context: String::new(),
-            placement: Placement::InView,
-            guard: String::new(),
-        };
-        let text = match (self.page, self.flipped) {
-            (0, _) => "Nothing here.",
-            (_, false) => ANSWER,
-            (_, true) => "It was here a moment ago.",
-        };
-        Snapshot::new(SnapshotParts {
-            scope: scope.clone(),
-            document: DocumentId::new(format!("d{}", self.document)),
-            url: url.map_or_else(|| address(self.page), ToOwned::to_owned),
-            title: format!("Page {}", self.page),
-            text: text.to_owned(),
-            candidates: vec![
-                link(0, "Other", 1 - self.page),
-                link(1, "Same", self.page),
-                link(2, "Third", 2),
-            ],
-            scroll: ScrollState::default(),
-            omitted: Omitted::default(),
-            settled: Settled::Yes,
-            reach: Reach::Document,
-            http_status: Some(200),
-        })
-    }
-
-    /// The answer comes and goes where it is; the other page has nothing to lose.
-    fn flips(&mut self) {
-        self.flipped = self.page == 1 && !self.flipped;
-    }
-
-    fn goes(&mut self) {
-        self.page = 1 - self.page;
-        self.flipped = false;
-        self.reloads();
-    }
-
-    fn reloads(&mut self) {
-        // Two are enough to tell a document from the one before it.
-        self.document = 1 - self.document;
-    }
 }
 
 impl State {
@@ -344,9 +259,7 @@ impl State {
             ("looks, elsewhere", elsewhere),
         ]
         .into_iter()
-        .map(|(name, tab)| {
-            self.turns(name, tab, Input::Observed(id, self.pages.look(tab)))
-        })
+        .map(|(name, tab)| self.turns(name, tab, Input::Observed(id, self.pages.look(tab))))
         .collect();
         let (not_ours, outside) = (self.pages.foreign.clone(), self.pages.outside.clone());
         moves.push(self.says("looks, foreign", Input::Observed(id, not_ours)));
@@ -380,7 +293,11 @@ impl State {
             says("verifies", page.version(), truth),
             says("lies", page.version(), Verdict::Passed(title)),
             says("invents", page.version(), Verdict::Passed(answer.clone())),
-            says("verifies other", &PageVersion::new("other"), Verdict::Passed(answer)),
+            says(
+                "verifies other",
+                &PageVersion::new("other"),
+                Verdict::Passed(answer),
+            ),
             self.says("fails", Input::VerifyFailed(id, VerifyError::Failed)),
         ]
     }
@@ -391,18 +308,33 @@ impl State {
         let failed = |name, sent| {
             let stage = Stage::Dispatch;
             let error = SessionError::Hung { stage };
-            self.says(name, Input::DispatchFailed(id, DispatchError { sent, error }))
+            self.says(
+                name,
+                Input::DispatchFailed(id, DispatchError { sent, error }),
+            )
         };
         let mut moves: Vec<Move> = [
-            ("navigates", moved, Receipt::Applied(AppliedEffect::Navigated)),
-            ("does nothing", self.tab, Receipt::Applied(AppliedEffect::NoEffect)),
+            (
+                "navigates",
+                moved,
+                Receipt::Applied(AppliedEffect::Navigated),
+            ),
+            (
+                "does nothing",
+                self.tab,
+                Receipt::Applied(AppliedEffect::NoEffect),
+            ),
             (
                 "dead end",
                 self.tab,
                 Receipt::Applied(AppliedEffect::DestinationFailed),
             ),
             ("stale", self.tab, Receipt::Stale(StaleCause::TargetGone)),
-            ("rejected", self.tab, Receipt::Rejected(RejectCause::Covered)),
+            (
+                "rejected",
+                self.tab,
+                Receipt::Rejected(RejectCause::Covered),
+            ),
             ("unknown", self.tab, Receipt::Unknown(UnknownCause::Failed)),
         ]
         .into_iter()
@@ -432,8 +364,7 @@ impl State {
 
     fn take(&mut self, input: Input, coverage: &mut Coverage) -> Result<(), Failure> {
         self.witness.before(&self.navigator, &input, self.now);
-        let from = self.navigator.phase();
-        let step = Step::new(from, &input, from);
+        let step = self.witness.names(&input);
         self.navigator.handle(input, self.now);
         let to = self.navigator.phase();
         coverage.step(Step { to, ..step });
@@ -489,58 +420,6 @@ fn waiting(effect: Effect, asked: Option<Arc<Questionnaire>>) -> Waiting {
     }
 }
 
-/// Every answer the judge may give: sure of each option of each question, not sure, and not lawful.
-/// Beside a target question, an operation is chosen with the first target, which has no power.
-fn decisions(asked: &Questionnaire) -> Vec<(String, Decision)> {
-    let heads = asked.questions.len();
-    let sizes: Vec<usize> = (0..heads).map(|number| options(asked, number).len()).collect();
-    let mut all = Vec::new();
-    for (number, size) in sizes.iter().enumerate() {
-        // In a question over operations, the first one is the click, which the targets stand for.
-        let from = usize::from(asked.stage == Asking::Decide && number + 1 < heads);
-        for place in from..*size {
-            let places = (0..heads).map(|head| if head == number { place } else { 0 });
-            let name = options(asked, number)
-                .get(place)
-                .map_or_else(String::new, |option| format!("chooses {}", option.name));
-            all.push((name, sure(&sizes, places, 1.0)));
-        }
-    }
-    let first = || (0..heads).map(|_| 0);
-    all.push(("doubts".to_owned(), sure(&sizes, first(), 0.4)));
-    let longer: Vec<usize> = sizes.iter().map(|size| size + 1).collect();
-    all.push(("babbles".to_owned(), sure(&longer, first(), 1.0)));
-    all
-}
-
-fn sure(sizes: &[usize], places: impl Iterator<Item = usize>, p: f64) -> Decision {
-    let answers = sizes
-        .iter()
-        .zip(places)
-        .map(|(&size, place)| {
-            let rest = (1.0 - p) / size.saturating_sub(1).max(1) as f64;
-            let p = (0..size).map(|index| if index == place { p } else { rest });
-            Answer::Choice(ChoiceAnswer::plain(p.collect()))
-        })
-        .collect();
-    Decision {
-        answers,
-        attempts: 1,
-        ..Decision::default()
-    }
-}
-
-fn closed() -> CloseReport {
-    CloseReport {
-        outcome: CloseOutcome::Clean,
-        network: NetworkCounts::default(),
-    }
-}
-
-fn foreign(scope: &Scope) -> Scope {
-    Scope::new("someone else", scope.session(), scope.tab()).unwrap_or_else(|_| scope.clone())
-}
-
 /// Plays every order of events of every small world, each on a thread of its own.
 pub fn search_all(most: usize) -> Vec<(Variant, Option<Found>)> {
     std::thread::scope(|scope| {
@@ -594,7 +473,7 @@ pub fn search(variant: Variant, most: usize) -> Option<Found> {
                 }
             }
         }
-        found.depth += 1; 
+        found.depth += 1;
         layer = next_layer;
     }
     found.states = seen.len();

@@ -10,20 +10,23 @@ use jev_core::asking::Ask;
 use jev_core::contract::{Contract, Mode, VerifyFirst};
 use jev_core::effect::{Effect, EffectKind, Timer};
 use jev_core::error::Sent;
-use jev_core::ids::{CandidateId, DocumentId, EffectId, IntentId, PageVersion};
+use jev_core::ids::{EffectId, IntentId, PageVersion};
 use jev_core::input::Input;
 use jev_core::ledger::Spent;
 use jev_core::navigator::{Navigator, PhaseName};
 use jev_core::permit::Permit;
 use jev_core::question::{Questionnaire, Stage};
-use jev_core::receipt::{AppliedEffect, Receipt};
+use jev_core::receipt::Receipt;
 use jev_core::record::{Event, Record, Recovery};
 use jev_core::report::{Report, ToolOutput};
-use jev_core::snapshot::{Candidate, Snapshot};
+use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;
 use jev_core::time::Timestamp;
 
-use super::reference::{self, Choice, Heard, Reference};
+use super::coverage::Step;
+use super::offers::{self, Memory};
+use super::reading::{self, Choice};
+use super::reference::{Heard, Reference};
 
 /// An effect that was handed to the world and not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +94,6 @@ pub struct StepFacts {
     pub twin_differs: bool,
 }
 
-/// What an action is, for the memory of what may not be offered again.
-type Tried = (Operation, String, Option<String>);
-
 /// Everything that was seen of one run.
 #[derive(Clone, Debug)]
 pub struct Witness {
@@ -146,18 +146,7 @@ pub struct Witness {
     verifying: Option<Arc<Snapshot>>,
     asked: Option<(Arc<Ask>, Arc<Questionnaire>)>,
     choice: Option<Choice>,
-    acting: Option<(PageVersion, u32, DocumentId, Tried)>,
-    after_action: bool,
-    refused: Vec<(DocumentId, Tried)>,
-    without_effect: Vec<(PageVersion, Tried)>,
-    dead: Vec<String>,
-}
-
-fn sorted<T: Ord>(items: &[T]) -> Vec<&T> {
-    let mut items: Vec<&T> = items.iter().collect();
-    items.sort();
-    items.dedup();
-    items
+    memory: Memory,
 }
 
 fn answers(input: &Input, kind: &str) -> bool {
@@ -206,11 +195,7 @@ impl Witness {
             verifying: None,
             asked: None,
             choice: None,
-            acting: None,
-            after_action: false,
-            refused: Vec::new(),
-            without_effect: Vec::new(),
-            dead: Vec::new(),
+            memory: Memory::default(),
         }
     }
 
@@ -234,15 +219,11 @@ impl Witness {
         self.status.map(Status::name).hash(into);
         if self.is_running() {
             self.reference.digest().hash(into);
-            (self.stopped, self.unknown_seen, self.after_action).hash(into);
-            let shown: Vec<PageVersion> = self.shown.iter().cloned().collect();
-            sorted(&shown).hash(into);
-            sorted(&self.refused).hash(into);
-            sorted(&self.without_effect).hash(into);
-            sorted(&self.dead).hash(into);
-            if self.in_flight.is_some() || self.after_action {
-                self.acting.hash(into);
-            }
+            (self.stopped, self.unknown_seen).hash(into);
+            let mut shown: Vec<&PageVersion> = self.shown.iter().collect();
+            shown.sort();
+            shown.hash(into);
+            self.memory.digest(self.in_flight.is_some()).hash(into);
         }
         hasher.finish()
     }
@@ -314,57 +295,29 @@ impl Witness {
         }
     }
 
+    /// This step for the coverage, before it is known where it leads.
+    pub fn names(&self, input: &Input) -> Step {
+        let late = self.now >= self.budget_end() && self.is_running();
+        let foreign = input.effect().is_some() && !self.step.due;
+        Step::new(self.phase, input, foreign, late)
+    }
+
     fn hear(&mut self, input: &Input) {
         if let (Input::Judged(_, decision), Some((_, questionnaire))) = (input, &self.asked) {
-            self.choice = reference::read(questionnaire, decision, &self.contract.gate);
+            self.choice = reading::read(questionnaire, decision, &self.contract.gate);
         }
         let heard = Heard {
             page: self.verifying.as_ref(),
             judged: self.asked.as_ref().map(|(ask, _)| ask.snapshot()),
             asked: self.asked.as_ref().map(|(_, asked)| asked.as_ref()),
             choice: self.choice.as_ref(),
-            operation: self
-                .acting
-                .as_ref()
-                .map(|(_, _, _, (operation, ..))| *operation),
+            operation: self.memory.operation(),
         };
         self.reference.heard(input, heard);
         if let Input::Receipt(_, receipt) = input {
-            self.remember(*receipt);
+            self.memory.received(*receipt);
         } else if let Input::Observed(_, page) = input {
-            self.remember_page(page);
-        }
-    }
-
-    /// What may not be offered again.
-    fn remember(&mut self, receipt: Receipt) {
-        let Some((_, _, document, tried)) = &self.acting else {
-            return;
-        };
-        match receipt {
-            Receipt::Rejected(_) => self.refused.push((document.clone(), tried.clone())),
-            Receipt::Applied(effect) => {
-                self.after_action = true;
-                if matches!(
-                    effect,
-                    AppliedEffect::DestinationRefused | AppliedEffect::DestinationFailed
-                ) {
-                    self.dead.extend(tried.2.clone());
-                }
-            }
-            Receipt::Stale(_) | Receipt::Unknown(_) => {}
-        }
-    }
-
-    fn remember_page(&mut self, page: &Snapshot) {
-        if !std::mem::take(&mut self.after_action) {
-            return;
-        }
-        if let Some((version, offset, _, tried)) = &self.acting
-            && version == page.version()
-            && *offset == page.scroll.offset
-        {
-            self.without_effect.push((version.clone(), tried.clone()));
+            self.memory.looked(page);
         }
     }
 
@@ -380,8 +333,7 @@ impl Witness {
             EffectKind::Observe => self.observes += 1,
             EffectKind::Verify(request) => {
                 self.verifies += 1;
-                self.step.verified_past_limit =
-                    self.reference.unbound > self.contract.limits.stale;
+                self.step.verified_past_limit = self.reference.unbound > self.contract.limits.stale;
                 self.shown.insert(request.snapshot.version().clone());
                 self.verifying = Some(Arc::clone(&request.snapshot));
             }
@@ -411,81 +363,14 @@ impl Witness {
             || seen.troubles > limits.recoveries
             || seen.no_progress >= limits.no_progress
             || seen.waits >= limits.waits;
-        self.step.bad_offer = self.bad_offer(ask);
+        let acted = self.intents.iter().any(|(sent, _)| *sent > 0);
+        self.step.bad_offer = self.memory.bad_offer(&self.contract, ask, acted);
         self.step.unverified = self.contract.mode == Mode::Enforce
             && self.contract.verify_first == VerifyFirst::On
             && !self.shown.contains(ask.snapshot().version());
         if let Some(questionnaire) = asked {
             self.asked = Some((Arc::clone(ask), Arc::clone(questionnaire)));
         }
-    }
-
-    fn tried(operation: Operation, target: Option<&Candidate>) -> Tried {
-        (
-            operation,
-            target.map_or_else(String::new, |target| {
-                format!("{} under {}", target.label, target.context)
-            }),
-            target.and_then(|target| target.href.as_ref().map(|href| href.as_str().to_owned())),
-        )
-    }
-
-    fn bad_offer(&self, ask: &Ask) -> Option<&'static str> {
-        let page = ask.snapshot();
-        let actions = &self.contract.actions;
-        let again = |tried: &Tried| {
-            self.refused
-                .contains(&(page.document.clone(), tried.clone()))
-                || self
-                    .without_effect
-                    .contains(&(page.version().clone(), tried.clone()))
-                || tried
-                    .2
-                    .as_ref()
-                    .is_some_and(|href| self.dead.contains(href))
-        };
-        let nothing_tried =
-            self.refused.is_empty() && self.without_effect.is_empty() && self.dead.is_empty();
-        for candidate in ask.candidates() {
-            if !actions.offers(candidate.role, &candidate.label) {
-                return Some("a control that policy does not allow is offered");
-            }
-            let away = candidate
-                .href
-                .as_ref()
-                .map(|href| !self.contract.access.allows(href));
-            if away == Some(true) {
-                return Some("an address that is not allowed is offered");
-            }
-            if !nothing_tried && again(&Self::tried(Operation::Click, Some(candidate))) {
-                return Some("a target is offered again that was refused or did nothing");
-            }
-        }
-        for &operation in ask.operations() {
-            let possible = match operation {
-                Operation::ScrollDown => page.scroll.below > 0,
-                Operation::ScrollUp => page.scroll.offset > 0,
-                Operation::Back => self.intents.iter().any(|(sent, _)| *sent > 0),
-                Operation::Click | Operation::None => false,
-                Operation::Press(key) => actions.keys.contains(&key),
-                Operation::Reload | Operation::Wait | Operation::Done | Operation::Blocked => true,
-            };
-            if !possible {
-                return Some("an operation is offered that is not possible");
-            }
-            let claims = [Operation::Wait, Operation::Done, Operation::Blocked];
-            if !nothing_tried
-                && !claims.contains(&operation)
-                && again(&Self::tried(operation, None))
-            {
-                return Some("an operation is offered again that was refused or did nothing");
-            }
-        }
-        let always = [Operation::Wait, Operation::Done, Operation::Blocked];
-        if !always.iter().all(|claim| ask.operations().contains(claim)) {
-            return Some("WAIT, DONE or BLOCKED is not offered");
-        }
-        None
     }
 
     fn dispatches(&mut self, permit: &Permit) {
@@ -528,41 +413,14 @@ impl Witness {
             repeated,
             as_judged,
             strong: choice.is_some_and(|choice| choice.strong),
-            lawful: asked.is_some_and(|ask| self.is_lawful(ask, action)),
+            lawful: asked.is_some_and(|ask| offers::is_lawful(&self.contract, ask, action)),
             stopped: self.stopped || self.now >= self.budget_end(),
             second: self.in_flight.is_some(),
             after_unknown: self.unknown_seen,
         });
         self.in_flight = Some(intent);
-        if let Some(page) = asked.map(|ask| Arc::clone(ask.snapshot())) {
-            self.acting = Some((
-                page.version().clone(),
-                page.scroll.offset,
-                page.document.clone(),
-                Self::tried(operation, target),
-            ));
-        }
-    }
-
-    fn is_lawful(&self, ask: &Ask, action: &Action) -> bool {
-        let actions = &self.contract.actions;
-        match action {
-            Action::Click { target } => {
-                let offered: Vec<&CandidateId> =
-                    ask.candidates().map(|candidate| &candidate.id).collect();
-                offered.contains(&&target.id)
-                    && actions.offers(target.role, &target.label)
-                    && target
-                        .href
-                        .as_ref()
-                        .is_none_or(|href| self.contract.access.allows(href))
-            }
-            Action::Scroll { pages, .. } => {
-                ask.operations().contains(&action.operation()) && *pages == actions.scroll_pages
-            }
-            Action::Back | Action::Reload | Action::Press { .. } => {
-                ask.operations().contains(&action.operation())
-            }
+        if let Some((ask, _)) = &self.asked {
+            self.memory.acts(ask.snapshot(), operation, target);
         }
     }
 
