@@ -1,9 +1,4 @@
 //! Starting and ending real browsers: nothing stays behind, whoever dies.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "helpers of tests fail as tests do"
-)]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -278,8 +273,7 @@ async fn when_we_are_killed_the_browser_dies_and_the_next_start_sweeps() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_start_is_told_and_leaves_nothing() {
-    type Wanted = fn(&LaunchError) -> bool;
-    let cases: [(&str, Wanted); 3] = [
+    let cases: [(&str, fn(&LaunchError) -> bool); 3] = [
         ("/nowhere/chrome", |error| {
             matches!(error, LaunchError::NotExecutable { .. })
         }),

@@ -1,10 +1,5 @@
 //! The hostile network pages in real browsers: nothing reaches the forbidden server, whichever of
 //! the walls stands alone.
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "helpers of tests fail as tests do"
-)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

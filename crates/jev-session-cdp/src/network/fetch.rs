@@ -220,7 +220,18 @@ fn fault_of(error: &reqwest::Error) -> FetchFault {
                 return FetchFault::Tls;
             }
         }
-        cause = current.source();
+        cause = inner(current);
     }
     FetchFault::Broken
+}
+
+/// What an error was caused by. An I/O error that wraps another hides it from its `source`.
+fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let wrapped = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    match wrapped {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
 }
