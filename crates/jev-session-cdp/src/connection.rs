@@ -310,6 +310,13 @@ impl Connection {
         self.shared.fail_session(session);
     }
 
+    /// Whether the browser is there and the session has not ended.
+    #[must_use]
+    pub fn has_session(&self, session: &SessionId) -> bool {
+        let state = self.shared.lock();
+        state.open && !state.gone.contains(session)
+    }
+
     /// Whether the browser is still there.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -438,18 +445,17 @@ impl Shared {
                 .map(SessionId::new),
             _ => None,
         };
-        let detached = event.method == "Target.detachedFromTarget";
-        {
-            let mut state = self.lock();
-            if let Some(subscribers) = state.subscribers.get_mut(&event.session) {
-                subscribers.retain(|subscriber| subscriber.send(event.clone()).is_ok());
-            }
-            if detached && lost.is_some() {
-                state.subscribers.remove(&lost);
-            }
+        // First, so that whoever hears of it finds it so.
+        if let Some(session) = &lost {
+            self.fail_session(session);
         }
-        if let Some(session) = lost {
-            self.fail_session(&session);
+        let detached = event.method == "Target.detachedFromTarget";
+        let mut state = self.lock();
+        if let Some(subscribers) = state.subscribers.get_mut(&event.session) {
+            subscribers.retain(|subscriber| subscriber.send(event.clone()).is_ok());
+        }
+        if detached && lost.is_some() {
+            state.subscribers.remove(&lost);
         }
     }
 }

@@ -16,8 +16,10 @@ use crate::isolation::{IsolationState, NetworkDevice, probe};
 use crate::network::boundary::Boundary;
 use crate::network::counters::NetworkCounters;
 use crate::network::tripwire::Tripwire;
+use crate::pool::Shelf;
 use crate::process::{End, Plan, Supervisor};
 use crate::profile::{Profile, sweep};
+use crate::tab::Core;
 
 /// How long a killed browser may take to be reaped and its folder to be removed.
 const AFTER_KILL: Duration = Duration::from_secs(3);
@@ -53,14 +55,13 @@ impl Default for LaunchOptions {
 /// background as far as the runtime still allows.
 #[derive(Debug)]
 pub struct Browser {
-    pub(crate) connection: Connection,
-    pub(crate) boundary: Arc<Boundary>,
+    pub(crate) core: Arc<Core>,
+    pub(crate) shelf: Arc<Shelf>,
     supervisor: Supervisor,
     chrome: Chrome,
     version: String,
     sandbox: SandboxState,
     isolation: IsolationState,
-    pub(crate) walls: Walls,
     _tripwire: Tripwire,
 }
 
@@ -134,15 +135,19 @@ impl Browser {
                     #[cfg(feature = "testing")]
                     Walls::Down => drop(events),
                 }
-                Ok(Self {
+                let core = Arc::new(Core {
                     connection,
                     boundary,
+                    walls,
+                });
+                Ok(Self {
+                    shelf: Arc::new(Shelf::new(&core)),
+                    core,
                     supervisor,
                     chrome,
                     version,
                     sandbox,
                     isolation,
-                    walls,
                     _tripwire: tripwire,
                 })
             }
@@ -159,7 +164,7 @@ impl Browser {
     /// The browser's protocol connection.
     #[must_use]
     pub fn connection(&self) -> &Connection {
-        &self.connection
+        &self.core.connection
     }
 
     /// The browser's own words for its version, such as `Chrome/130.0`.
@@ -201,13 +206,14 @@ impl Browser {
     /// What the boundary counted outside of any tab. A breach here is no page's doing.
     #[must_use]
     pub fn counts(&self) -> NetworkCounts {
-        self.boundary.counters.counts()
+        self.core.boundary.counters.counts()
     }
 
     /// Asks the browser to end; when it has not within the grace, kills it from outside. Process
     /// and profile folder are gone afterwards, unless the outcome is [`CloseOutcome::Unanswered`].
     pub async fn close(self, grace: Duration) -> CloseOutcome {
-        self.connection.post(None, "Browser.close", json!({}));
+        self.shelf.clear();
+        self.core.connection.post(None, "Browser.close", json!({}));
         let ended = match self.supervisor.ended(grace).await {
             Some(ended) => Some(ended),
             None => {

@@ -15,6 +15,7 @@ pub mod launch;
 mod navigate;
 pub mod network;
 mod page;
+mod pool;
 mod process;
 mod profile;
 mod reader;

@@ -28,7 +28,7 @@ const MAX_FRAME_DEPTH: u32 = 8;
 const FRAME_ANSWER: Duration = Duration::from_secs(2);
 
 /// The script that runs in a world of its own before any script of a page.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorldScript {
     /// The world's name.
     pub name: &'static str,
@@ -48,6 +48,14 @@ pub struct Tab {
     closed: AtomicBool,
 }
 
+/// What tabs are made of: the part of a browser that outlives no process and owns none.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) connection: Connection,
+    pub(crate) boundary: Arc<Boundary>,
+    pub(crate) walls: Walls,
+}
+
 impl Browser {
     /// Opens a tab in a context of its own, still blank: nothing is allowed until
     /// [`Tab::allow`] is called.
@@ -55,6 +63,36 @@ impl Browser {
     /// # Errors
     /// [`CdpError`]; a half-made context is disposed of.
     pub async fn blank_tab(&self, world: WorldScript, deadline: Duration) -> Result<Tab, CdpError> {
+        self.core.blank_tab(world, deadline).await
+    }
+
+    /// Opens a tab and sets what it may do. One that was kept ready ([`Browser::keep_ready`]) is
+    /// taken when its world is the same.
+    ///
+    /// # Errors
+    /// [`CdpError`].
+    pub async fn new_tab(
+        &self,
+        policy: TabPolicy,
+        world: WorldScript,
+        deadline: Duration,
+    ) -> Result<Tab, CdpError> {
+        let tab = match self.shelf.take(world) {
+            Some(tab) => tab,
+            None => self.blank_tab(world, deadline).await?,
+        };
+        tab.allow(policy)?;
+        Ok(tab)
+    }
+}
+
+impl Core {
+    /// See [`Browser::blank_tab`].
+    pub(crate) async fn blank_tab(
+        &self,
+        world: WorldScript,
+        deadline: Duration,
+    ) -> Result<Tab, CdpError> {
         let end = Instant::now() + deadline;
         let left = || end.saturating_duration_since(Instant::now());
         let connection = &self.connection;
@@ -147,21 +185,6 @@ impl Browser {
         });
         Ok((Some(tripwire), params))
     }
-
-    /// Opens a tab and sets what it may do.
-    ///
-    /// # Errors
-    /// [`CdpError`].
-    pub async fn new_tab(
-        &self,
-        policy: TabPolicy,
-        world: WorldScript,
-        deadline: Duration,
-    ) -> Result<Tab, CdpError> {
-        let tab = self.blank_tab(world, deadline).await?;
-        tab.allow(policy)?;
-        Ok(tab)
-    }
 }
 
 impl Tab {
@@ -201,6 +224,12 @@ impl Tab {
     #[must_use]
     pub fn session(&self) -> &SessionId {
         &self.session
+    }
+
+    /// Whether it can still be used: neither closed nor crashed.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.closed.load(Ordering::Acquire) && self.connection.has_session(&self.session)
     }
 
     /// Its target id, which is its main frame's id too.

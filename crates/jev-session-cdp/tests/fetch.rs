@@ -1,5 +1,10 @@
 //! What we fetch for the browser, and how: caps, faults, redirects, cookies, and what a tab does
 //! with an answer that it does not get.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may fail loudly"
+)]
 
 use std::io::Write;
 use std::sync::Arc;
@@ -93,7 +98,8 @@ async fn address(tab: &Tab) -> String {
 
 /// A small site with every kind of answer.
 async fn site() -> Server {
-    Server::start(|asked: &Asked| match asked.target.as_str() {
+    let bomb = gzip_of_zeros(64 << 20);
+    Server::start(move |asked: &Asked| match asked.target.as_str() {
         "/" => Reply::of("text/html", "<title>home</title><p>home"),
         "/next" => Reply::of("text/html", "<title>next</title><p>next"),
         "/to-next" => Reply::redirect(302, "/next"),
@@ -114,7 +120,7 @@ async fn site() -> Server {
                 ("content-type".into(), "text/html".into()),
                 ("content-encoding".into(), "gzip".into()),
             ],
-            body: gzip_of_zeros(64 << 20),
+            body: bomb.clone(),
         },
         "/unknown-encoding" => Reply::Whole {
             status: 200,
@@ -172,8 +178,8 @@ fn gzip_of_zeros(count: usize) -> Vec<u8> {
 fn small_caps() -> Caps {
     Caps {
         body_bytes: 1 << 20,
-        request: Duration::from_secs(2),
-        silence: Duration::from_millis(500),
+        request: Duration::from_secs(4),
+        silence: Duration::from_secs(1),
         ..Caps::default()
     }
 }

@@ -1,5 +1,10 @@
 //! The hostile network pages in real browsers: nothing reaches the forbidden server, whichever of
 //! the walls stands alone.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may fail loudly"
+)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
