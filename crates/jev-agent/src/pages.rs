@@ -10,6 +10,10 @@ use async_trait::async_trait;
 use jev_core::access::{AccessError, CanonicalUrl};
 use jev_core::action::Action;
 use jev_core::error::{DispatchError, FetchFault, Sent, SessionError};
+use jev_core::host::{
+    AccessibleName, Control, Field, FieldRole, HostActError, HostActs, HostReceipt, HostRefusal,
+    TypedText,
+};
 use jev_core::ids::{CandidateId, DocumentId, Scope};
 use jev_core::permit::Permit;
 use jev_core::ports::{
@@ -27,6 +31,7 @@ pub struct Page {
     title: String,
     text: String,
     targets: Vec<Target>,
+    fields: Vec<Field>,
 }
 
 /// Something that can be clicked, and the page it shows.
@@ -48,6 +53,7 @@ impl Page {
             title: title.to_owned(),
             text: text.to_owned(),
             targets: Vec::new(),
+            fields: Vec::new(),
         })
     }
 
@@ -77,6 +83,19 @@ impl Page {
     /// As for [`Page::link`].
     pub fn control(self, role: Role, name: &str, shows: &str) -> Result<Self, AccessError> {
         self.target(role, name, shows)
+    }
+
+    /// Adds a text field. Where the page's text holds its name in braces, what was typed into it is
+    /// shown.
+    ///
+    /// # Errors
+    /// A name that can't be used.
+    pub fn field(mut self, role: FieldRole, name: &str) -> Result<Self, HostActError> {
+        self.fields.push(Field {
+            role,
+            name: AccessibleName::new(name)?,
+        });
+        Ok(self)
     }
 
     fn target(mut self, role: Role, name: &str, to: &str) -> Result<Self, AccessError> {
@@ -175,6 +194,7 @@ impl SessionFactory for PageSite {
                 back: Vec::new(),
                 document: 1,
                 closed: false,
+                typed: BTreeMap::new(),
             }),
             request,
         }))
@@ -195,6 +215,7 @@ struct Tab {
     back: Vec<CanonicalUrl>,
     document: usize,
     closed: bool,
+    typed: BTreeMap<String, String>,
 }
 
 impl PageSession {
@@ -224,8 +245,8 @@ impl PageSession {
             scope: self.request.scope.clone(),
             document: DocumentId::new(format!("document-{}", tab.document)),
             url: tab.at.to_string(),
-            title: page.title.clone(),
-            text: page.text.clone(),
+            title: shown(&page.title, &tab.typed),
+            text: shown(&page.text, &tab.typed),
             candidates,
             scroll: ScrollState::default(),
             omitted: Omitted::default(),
@@ -266,6 +287,17 @@ impl PageSession {
         }
     }
 
+    fn usable(&self) -> Result<MutexGuard<'_, Tab>, DispatchError> {
+        let tab = self.tab();
+        if tab.closed {
+            return Err(DispatchError {
+                sent: Sent::SurelyNot,
+                error: SessionError::Closed,
+            });
+        }
+        Ok(tab)
+    }
+
     fn go(&self, tab: &mut Tab, to: CanonicalUrl, role: Role) -> Receipt {
         if !self.request.access.allows(&to) {
             return Receipt::Applied(AppliedEffect::DestinationRefused);
@@ -287,10 +319,88 @@ impl PageSession {
     }
 }
 
+/// A text with what was typed into its fields.
+fn shown(text: &str, typed: &BTreeMap<String, String>) -> String {
+    typed.iter().fold(text.to_owned(), |text, (name, typed)| {
+        text.replace(&format!("{{{name}}}"), typed)
+    })
+}
+
+/// The one of a kind, or why there is none.
+fn only<T>(mut found: impl Iterator<Item = T>) -> Result<T, HostRefusal> {
+    let first = found.next().ok_or(HostRefusal::NotFound)?;
+    match found.next() {
+        Some(_) => Err(HostRefusal::Ambiguous),
+        None => Ok(first),
+    }
+}
+
+#[async_trait]
+impl HostActs for PageSession {
+    async fn navigate(
+        &self,
+        to: &CanonicalUrl,
+        _deadline: Duration,
+    ) -> Result<HostReceipt, DispatchError> {
+        let mut tab = self.usable()?;
+        if !self.request.access.allows(to) {
+            return Ok(HostReceipt::Refused(HostRefusal::OffList));
+        }
+        Ok(host_receipt(self.go(&mut tab, to.clone(), Role::Link)))
+    }
+
+    async fn fill(
+        &self,
+        field: &Field,
+        text: &TypedText,
+        _deadline: Duration,
+    ) -> Result<HostReceipt, DispatchError> {
+        let mut tab = self.usable()?;
+        let page = self.site.pages.get(&tab.at);
+        let fields = page.into_iter().flat_map(|page| &page.fields);
+        match only(fields.filter(|known| *known == field)) {
+            Ok(field) => {
+                let name = field.name.as_str().to_owned();
+                tab.typed.insert(name, text.reveal().to_owned());
+                Ok(HostReceipt::Applied(AppliedEffect::Changed))
+            }
+            Err(refusal) => Ok(HostReceipt::Refused(refusal)),
+        }
+    }
+
+    async fn press(
+        &self,
+        control: &Control,
+        _deadline: Duration,
+    ) -> Result<HostReceipt, DispatchError> {
+        let mut tab = self.usable()?;
+        let page = self.site.pages.get(&tab.at);
+        let targets = page.into_iter().flat_map(|page| &page.targets);
+        let named = targets
+            .filter(|target| target.role == control.role && target.name == control.name.as_str());
+        match only(named).map(|target| (target.to.clone(), target.role)) {
+            Ok((to, role)) => Ok(host_receipt(self.go(&mut tab, to, role))),
+            Err(refusal) => Ok(HostReceipt::Refused(refusal)),
+        }
+    }
+}
+
+fn host_receipt(receipt: Receipt) -> HostReceipt {
+    match receipt {
+        Receipt::Applied(effect) => HostReceipt::Applied(effect),
+        Receipt::Stale(_) | Receipt::Rejected(_) => HostReceipt::Refused(HostRefusal::Unsupported),
+        Receipt::Unknown(cause) => HostReceipt::Unknown(cause),
+    }
+}
+
 #[async_trait]
 impl Session for PageSession {
     fn scope(&self) -> &Scope {
         &self.request.scope
+    }
+
+    fn host_acts(&self) -> Option<&dyn HostActs> {
+        Some(self)
     }
 
     async fn observe(&self, _deadline: Duration) -> Result<Snapshot, SessionError> {
@@ -306,13 +416,7 @@ impl Session for PageSession {
         permit: Permit,
         _deadline: Duration,
     ) -> Result<Receipt, DispatchError> {
-        let mut tab = self.tab();
-        if tab.closed {
-            return Err(DispatchError {
-                sent: Sent::SurelyNot,
-                error: SessionError::Closed,
-            });
-        }
+        let mut tab = self.usable()?;
         if permit.document().as_str() != format!("document-{}", tab.document) {
             return Ok(Receipt::Stale(StaleCause::Document));
         }
@@ -323,8 +427,9 @@ impl Session for PageSession {
         Ok(receipt)
     }
 
-    async fn wait(&self, _bound: Duration) -> Result<Change, SessionError> {
-        // Such a page never changes by itself: there is nothing to wait for.
+    async fn wait(&self, bound: Duration) -> Result<Change, SessionError> {
+        // Such a page never changes by itself.
+        tokio::time::sleep(bound).await;
         Ok(Change::None)
     }
 

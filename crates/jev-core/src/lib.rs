@@ -64,6 +64,7 @@ pub mod effect;
 pub mod error;
 pub mod gate;
 pub mod history;
+pub mod host;
 pub mod ids;
 pub mod input;
 pub mod ledger;

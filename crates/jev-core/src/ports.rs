@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::{AccessList, CanonicalUrl};
 use crate::contract::{Goal, Reach};
 use crate::error::{DispatchError, JudgeError, SessionError, VerifyError};
+use crate::host::HostActs;
 use crate::ids::{GoalDigest, Scope};
 use crate::permit::Permit;
 use crate::policy::ActionPolicy;
@@ -52,6 +53,11 @@ pub trait SessionFactory: Send + Sync {
 pub trait Session: Send + Sync {
     /// Who it belongs to.
     fn scope(&self) -> &Scope;
+
+    /// The host's own acts, when this session has them. A judge has no path to them.
+    fn host_acts(&self) -> Option<&dyn HostActs> {
+        None
+    }
 
     /// Lets the page come to rest (by events, bounded) and reads it. After a dispatch this waits
     /// for the document that the dispatch's own navigation brings.

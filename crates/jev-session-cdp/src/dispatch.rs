@@ -22,16 +22,13 @@ use crate::snapshot::allow_list;
 use crate::world::Method;
 
 /// How long an action may stay without any effect before it counts as one without.
-const PATIENCE: Duration = Duration::from_millis(150);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
 /// The same while something that the action may have asked for is being fetched.
 const FETCHING: Duration = Duration::from_millis(1500);
 
-/// How long a page may take to make use of what it has fetched.
-const USE: Duration = Duration::from_millis(60);
-
 /// What the world says of an action.
 #[derive(Debug, Deserialize)]
-struct Acted {
+pub(crate) struct Acted {
     stale: Option<StaleCause>,
     rejected: Option<RejectCause>,
     /// What lies over the target.
@@ -73,7 +70,7 @@ impl From<Receipt> for Stop {
 
 impl Stop {
     /// A call into the world of the document that was judged came to nothing.
-    fn of_world(lost: &Lost) -> Self {
+    pub(crate) fn of_world(lost: &Lost) -> Self {
         match lost {
             Lost::Before => Self::Receipt(Receipt::Stale(StaleCause::Document)),
             Lost::During | Lost::Edge(_) => Self::Error(DispatchError {
@@ -97,6 +94,8 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) request: &'a OpenRequest,
     /// The loader of the document that was judged.
     pub(crate) loader: &'a str,
+    /// That document's id.
+    pub(crate) document: &'a str,
     pub(crate) end: Instant,
 }
 
@@ -180,7 +179,7 @@ impl Dispatch<'_> {
         self.outcome(acted, mark).await
     }
 
-    async fn outcome(&self, acted: Acted, mut mark: Mark) -> Result<Receipt, Stop> {
+    pub(crate) async fn outcome(&self, acted: Acted, mut mark: Mark) -> Result<Receipt, Stop> {
         let effect = match acted.done {
             Some(Done::Navigating) => {
                 let expected = Expected {
@@ -215,18 +214,25 @@ impl Dispatch<'_> {
             page.starts > mark.starts || page.moves > mark.moves || page.commits > mark.commits
         };
         let fetched = || self.reader.tab().counters().counts().allowed > mark.allowed;
+        let mut changed = false;
         if *in_flight.borrow() > 0 || fetched() {
+            let used = async {
+                // An answer that has come still has to be made use of.
+                let _ = in_flight.wait_for(|count| *count == 0).await;
+                let options =
+                    json!({"epoch": self.document, "since": null, "ms": millis(PATIENCE)});
+                let change = self
+                    .reader
+                    .enter(self.loader, Method::Change, &options, FETCHING);
+                change.await.is_ok_and(|text| text.contains("true"))
+            };
             let settled = async {
                 tokio::select! {
-                    _ = page.wait_for(|page| begun(page, &mark)) => {}
-                    () = async {
-                        // An answer that has come still has to be made use of.
-                        let _ = in_flight.wait_for(|count| *count == 0).await;
-                        tokio::time::sleep(USE).await;
-                    } => {}
+                    _ = page.wait_for(|page| begun(page, &mark)) => false,
+                    changed = used => changed,
                 }
             };
-            let _ = timeout_at(bound, settled).await;
+            changed = timeout_at(bound, settled).await.unwrap_or(false);
         }
         let now = self.reader.page().borrow().clone();
         if now.starts > mark.starts {
@@ -240,7 +246,7 @@ impl Dispatch<'_> {
             AppliedEffect::SameDocument
         } else if now.downloads > mark.downloads {
             AppliedEffect::DestinationRefused
-        } else if now.dialogs > mark.dialogs {
+        } else if changed || now.dialogs > mark.dialogs {
             AppliedEffect::Changed
         } else {
             AppliedEffect::NoEffect
@@ -359,6 +365,6 @@ impl Dispatch<'_> {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

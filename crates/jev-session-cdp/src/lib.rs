@@ -10,6 +10,7 @@ pub mod factory;
 pub mod find;
 pub mod flags;
 pub mod isolation;
+mod host;
 mod keys;
 pub mod launch;
 mod navigate;

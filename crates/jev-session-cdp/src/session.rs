@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jev_core::error::{DispatchError, FetchFault, Sent, SessionError, Stage};
+use jev_core::host::HostActs;
 use jev_core::ids::{DocumentId, Scope};
 use jev_core::permit::Permit;
 use jev_core::ports::{Change, CloseOutcome, CloseReport, NetworkCounts, OpenRequest, Session};
@@ -143,6 +144,14 @@ impl CdpSession {
         }
     }
 
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    pub(crate) fn request(&self) -> &OpenRequest {
+        &self.request
+    }
+
     fn last(&self) -> MutexGuard<'_, Option<LastLook>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -166,7 +175,7 @@ impl CdpSession {
     }
 
     /// Whether the session can still be used.
-    fn usable(&self) -> Result<(), SessionError> {
+    pub(crate) fn usable(&self) -> Result<(), SessionError> {
         if *self.closed.borrow() {
             return Err(SessionError::Closed);
         }
@@ -179,7 +188,7 @@ impl CdpSession {
     }
 
     /// Runs something until the session is closed.
-    async fn unless_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn unless_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut closed = self.closed.subscribe();
         tokio::select! {
             biased;
@@ -202,7 +211,7 @@ impl CdpSession {
     }
 
     /// What a failing call means once the tab is known to be gone.
-    fn explained(&self, error: SessionError) -> SessionError {
+    pub(crate) fn explained(&self, error: SessionError) -> SessionError {
         let page = self.reader.page();
         let page = page.borrow();
         match gone(&page) {
@@ -250,6 +259,10 @@ impl Session for CdpSession {
         &self.request.scope
     }
 
+    fn host_acts(&self) -> Option<&dyn HostActs> {
+        Some(self)
+    }
+
     async fn observe(&self, deadline: Duration) -> Result<Snapshot, SessionError> {
         self.usable()?;
         let look = settle::observe(&self.reader, &self.request, deadline);
@@ -285,6 +298,7 @@ impl Session for CdpSession {
             reader: &self.reader,
             request: &self.request,
             loader: &judged.loader,
+            document: judged.document.as_str(),
             end: Instant::now() + deadline,
         };
         self.unless_closed(dispatch.run(permit))

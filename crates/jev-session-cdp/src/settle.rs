@@ -132,12 +132,12 @@ async fn was_reading(reader: &Reader, loader: &str, end: Instant) -> Result<bool
         .enter(loader, Method::State, &json!({}), bound)
         .await
         .map_err(|lost| lost.at(Stage::Observe))?;
-    Ok(serde_json::from_str::<State>(&answer).is_ok_and(|state| state.walking))
+    Ok(serde_json::from_str::<State>(&answer).is_ok_and(|state| state.working))
 }
 
 #[derive(Deserialize)]
 struct State {
-    walking: bool,
+    working: bool,
 }
 
 fn seen(

@@ -35,6 +35,7 @@ const PARTS: &[&str] = &[
     include_str!("world/look.js"),
     include_str!("world/hit.js"),
     include_str!("world/act.js"),
+    include_str!("world/host.js"),
     include_str!("world/close.js"),
 ];
 
@@ -80,6 +81,12 @@ pub(crate) enum Method {
     Disarm,
     /// Scrolls.
     Scroll,
+    /// Finds a field for the host and selects what stands in it.
+    BeginFill,
+    /// Says what came of the typing.
+    EndFill,
+    /// Presses a control for the host.
+    Press,
 }
 
 impl Method {
@@ -93,6 +100,9 @@ impl Method {
             Self::Arm => "arm",
             Self::Disarm => "disarm",
             Self::Scroll => "scroll",
+            Self::BeginFill => "begin_fill",
+            Self::EndFill => "end_fill",
+            Self::Press => "press",
         }
     }
 }

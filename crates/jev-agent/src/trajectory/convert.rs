@@ -1,8 +1,10 @@
 //! From the core's records to lines of a trajectory: everything a page or a user wrote goes through
 //! the redactor here, and nowhere else.
 
+use jev_core::access::CanonicalUrl;
 use jev_core::action::{Action, Operation};
 use jev_core::contract::{Contract, Mode};
+use jev_core::host::{Control, Field};
 use jev_core::ids::PageVersion;
 use jev_core::ports::{Change, CloseReport, JudgeIdentity};
 use jev_core::proposal::{GateResult, Proposal};
@@ -30,6 +32,28 @@ const LABEL_CHARS: usize = 120;
 const URL_CHARS: usize = 500;
 /// Most characters of a goal, a quote or an error.
 const SENTENCE_CHARS: usize = 1_000;
+
+/// What an act of the host is aimed at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HostTarget<'a> {
+    /// An address.
+    Address(&'a CanonicalUrl),
+    /// A field.
+    Field(&'a Field),
+    /// A control.
+    Control(&'a Control),
+}
+
+impl HostTarget<'_> {
+    /// Its name or address.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::Address(url) => url.as_str(),
+            Self::Field(field) => field.name.as_str(),
+            Self::Control(control) => control.name.as_str(),
+        }
+    }
+}
 
 /// Turns records into lines.
 #[derive(Debug, Default)]
@@ -182,6 +206,24 @@ impl Converter {
                 page.omitted.frames,
             ],
             http_status: page.http_status,
+        }
+    }
+
+    pub(crate) fn host_target(&self, target: HostTarget<'_>) -> CandidateLine {
+        let (role, href) = match target {
+            HostTarget::Address(url) => (Name::word("address"), Some(self.url(url.as_str()))),
+            HostTarget::Field(field) => (Name::of(&field.role), None),
+            HostTarget::Control(control) => (Name::of(&control.role), None),
+        };
+        CandidateLine {
+            id: Text::default(),
+            role,
+            label: match target {
+                HostTarget::Address(_) => Text::default(),
+                HostTarget::Field(_) | HostTarget::Control(_) => self.label(target.words()),
+            },
+            href,
+            context: Text::default(),
         }
     }
 

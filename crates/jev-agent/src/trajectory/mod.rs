@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jev_core::contract::Contract;
+use jev_core::history::HostOperation;
+use jev_core::host::HostReceipt;
 use jev_core::ids::RunId;
 use jev_core::input::Input;
 use jev_core::ports::JudgeIdentity;
@@ -26,10 +28,12 @@ use jev_core::time::Timestamp;
 
 use crate::driver::Observer;
 use crate::runtime::TaskResult;
+use crate::shared_session::Metrics;
 use convert::Converter;
 use file::{Appended, LineFile, private_folder};
 use inputs::InputLog;
 
+pub(crate) use convert::HostTarget;
 pub use event::{
     Actor, Body, CandidateLine, End, EvidenceLine, FORMAT, GateLine, Intent, Judge, Name, Note,
     Observe, OptionLine, Page, Plan, Proposed, Receipt, Recover, StatusName, Text, TraceEvent,
@@ -297,6 +301,59 @@ impl Trajectory {
             output_tokens: result.usage.output_tokens,
             timings_ms: [0; 6],
             elapsed_ms: convert::ms(result.elapsed),
+        });
+    }
+
+    /// The host is about to act by itself. What it types is no part of this.
+    pub(crate) fn host_intent(
+        &mut self,
+        number: u64,
+        operation: HostOperation,
+        target: HostTarget<'_>,
+    ) {
+        self.note(|converter| {
+            Body::Intent(Intent {
+                intent: number,
+                by: Actor::Host,
+                operation: Name::of(&operation),
+                target: Some(converter.host_target(target)),
+            })
+        });
+    }
+
+    /// What became of an act of the host.
+    pub(crate) fn host_receipt(&mut self, number: u64, receipt: &HostReceipt) {
+        let (name, detail) = match receipt {
+            HostReceipt::Applied(effect) => ("APPLIED", Name::of(effect)),
+            HostReceipt::Refused(refusal) => ("REFUSED", Name::of(refusal)),
+            HostReceipt::Unknown(cause) => ("UNKNOWN", Name::of(cause)),
+        };
+        self.note(|_| {
+            Body::Receipt(Receipt {
+                intent: number,
+                by: Actor::Host,
+                receipt: Name::word(name),
+                detail,
+            })
+        });
+    }
+
+    /// A shared session is over, and so is the trajectory.
+    pub(crate) fn end_session(&mut self, metrics: &Metrics) {
+        self.run = None;
+        self.end(End {
+            result: Name::word("CLOSED"),
+            status: self.ending.map(StatusName::from),
+            handoff: None,
+            cause: None,
+            steps: metrics.decisions,
+            recoveries: metrics.recoveries,
+            judge_calls: metrics.decisions,
+            permits: metrics.executed,
+            input_tokens: metrics.usage.input_tokens,
+            output_tokens: metrics.usage.output_tokens,
+            timings_ms: [0, 0, convert::ms(metrics.judge_time), 0, 0, 0],
+            elapsed_ms: convert::ms(self.began.elapsed()),
         });
     }
 

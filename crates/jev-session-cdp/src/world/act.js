@@ -35,7 +35,8 @@
   };
 
   const onSubmit = (event) => {
-    if (armed === null) return;
+    // The host may send a form by its own hand; where it goes is checked when it leaves.
+    if (armed === null || armed.host === true) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     armed.vetoed = true;

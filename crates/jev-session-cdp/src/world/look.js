@@ -41,12 +41,14 @@
   };
 
   const read_page = (options) => {
+    const root = rootOf.call(doc);
+    // Lays the page out, so that the walk's own time is not spent on it.
+    if (root !== null) boxOf.call(root);
     const sink = newSink(TEXT_MOST);
     const modals = documentQuery.call(doc, "dialog:modal");
     const modal = modals.length === 0 ? null : modals[modals.length - 1];
     const collect = newCollection({ controls: options.controls, origins: options.origins, modal });
     const job = newJob(sink, { collect, windowOnly: options.reach === "viewport" });
-    const root = rootOf.call(doc);
     if (root !== null) {
       try {
         visit(root, newContext(doc, 0, 0), job, 0);
@@ -83,27 +85,17 @@
     };
   };
 
-  /** Stays true when a walk is ended from outside: then it was the walk that took too long. */
-  let walking = false;
-  const state = () => {
-    const answer = JSON.stringify({ walking });
-    walking = false;
-    return answer;
-  };
-
   const look = async (options) => {
     const { settled, still } = await rest(options);
     const begun = now();
-    walking = true;
-    const page = read_page(options);
-    walking = false;
+    const page = atWork(() => read_page(options));
     return JSON.stringify({ ...page, settled, still, took: now() - begun });
   };
 
   /** Waits for any change or navigation. */
   const change = async (options) => {
     // Something may have come while nobody waited.
-    if (options.epoch !== epoch || options.since !== news) return JSON.stringify({ changed: true });
+    if (options.epoch !== epoch || (options.since !== null && options.since !== news)) return JSON.stringify({ changed: true });
     const seen = await hear(options.ms, (what) => (what === "news" || what === "navigate" ? true : undefined));
     return JSON.stringify({ changed: seen !== null });
   };

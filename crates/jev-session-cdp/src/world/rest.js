@@ -44,6 +44,20 @@
     return false;
   };
 
+  /** Stays true when our own work is ended from outside: then it was that which took too long. */
+  let working = false;
+  const atWork = (work) => {
+    working = true;
+    const done = work();
+    working = false;
+    return done;
+  };
+  const state = () => {
+    const answer = JSON.stringify({ working });
+    working = false;
+    return answer;
+  };
+
   /** Rests within `cap` milliseconds. `afresh`: the quiet begins now, for something has just come. */
   const rest = async ({ quiet, cap, afresh, off }) => {
     if (off) return { settled: readyStateOf.call(doc) === "complete", still: true };
@@ -55,11 +69,11 @@
       const parsed = await hear(left(), (what) => (what === "parsed" ? true : undefined));
       if (parsed === null) return { settled: false, still: false };
     }
-    if (isStill()) {
+    if (atWork(isStill)) {
       if (readyStateOf.call(doc) !== "complete") {
         await hear(left(), (what) => (what === "loaded" ? true : undefined));
       }
-      const wait = untilShown();
+      const wait = atWork(untilShown);
       if (wait > 0) await hear(Math.min(left(), wait + 20), () => undefined);
       if (readyStateOf.call(doc) === "complete") return { settled: true, still: true };
       return { settled: false, still: false };
@@ -68,7 +82,7 @@
     for (;;) {
       // Measured from the parse or the last change, not from when somebody asked.
       const quietFor = now() - Math.max(lastFresh, parsedAt);
-      const wait = Math.max(quiet - quietFor, untilShown(), framesBusy() ? 10 : 0);
+      const wait = Math.max(quiet - quietFor, atWork(untilShown), framesBusy() ? 10 : 0);
       if (wait <= 0) return { settled: !ticking, still: false };
       if (left() <= 0) return { settled: false, still: false };
       await hear(Math.min(wait + 1, left()), () => undefined);
