@@ -257,7 +257,15 @@ async fn unreadable_messages_fail_what_they_answer_and_nothing_else() {
     let broken = connection.send(None, "A.a", Value::Null);
     let mended = connection.send(None, "A.b", Value::Null);
     let (first, second) = (other.hear().await, other.hear().await);
-    for junk in ["", "null", "[]", "{", "{\"id\":\"x\"}", "{\"id\":-1}", "\u{0}"] {
+    for junk in [
+        "",
+        "null",
+        "[]",
+        "{",
+        "{\"id\":\"x\"}",
+        "{\"id\":-1}",
+        "\u{0}",
+    ] {
         other.say.send(junk.as_bytes().to_vec()).unwrap();
     }
     let cut = format!("{{\"id\":{},\"result\":{{\"a\":", first["id"]);

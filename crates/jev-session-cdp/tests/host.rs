@@ -1,7 +1,6 @@
 //! The host's own acts in a real Chromium: going to an address, filling fields, pressing controls.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     reason = "a helper of tests fails its test by a panic"
 )]
 
