@@ -107,9 +107,35 @@ struct Shared {
 struct State {
     open: bool,
     waiters: HashMap<u64, Waiter>,
-    subscribers: HashMap<Option<SessionId>, Vec<mpsc::UnboundedSender<Event>>>,
+    subscribers: HashMap<Option<SessionId>, Vec<Subscriber>>,
     /// Sessions whose target crashed or was detached: nothing will ever be answered there.
     gone: HashSet<SessionId>,
+}
+
+/// Who hears the events of a session.
+enum Subscriber {
+    /// A task of its own, in its own time.
+    Stream(mpsc::UnboundedSender<Event>),
+    /// Something short, before anything that the browser says later is taken in. Dropped when no
+    /// more events will come.
+    Inline(Box<dyn FnMut(&Event) + Send>),
+}
+
+impl Subscriber {
+    fn hear_inline(&mut self, event: &Event) {
+        match self {
+            Self::Inline(hear) => hear(event),
+            Self::Stream(_) => {}
+        }
+    }
+
+    /// Whether it still listens.
+    fn hear_later(&self, event: &Event) -> bool {
+        match self {
+            Self::Stream(stream) => stream.send(event.clone()).is_ok(),
+            Self::Inline(_) => true,
+        }
+    }
 }
 
 struct Waiter {
@@ -298,6 +324,14 @@ impl Connection {
         self.shared.subscribe(Some(session.clone()))
     }
 
+    /// Calls `hear` with each event of one session from now on, within the reader: an answer that
+    /// comes after an event finds it heard. It must not call back into the connection, and is
+    /// dropped when no more events will come.
+    pub(crate) fn hear(&self, session: &SessionId, hear: impl FnMut(&Event) + Send + 'static) {
+        self.shared
+            .add(Some(session.clone()), Subscriber::Inline(Box::new(hear)));
+    }
+
     /// Events of the browser itself (those without a session) from now on.
     #[must_use]
     pub fn subscribe_root(&self) -> EventStream {
@@ -339,14 +373,19 @@ impl Shared {
 
     fn subscribe(&self, session: Option<SessionId>) -> EventStream {
         let (sender, receiver) = mpsc::unbounded_channel();
+        self.add(session, Subscriber::Stream(sender));
+        EventStream(receiver)
+    }
+
+    fn add(&self, session: Option<SessionId>, subscriber: Subscriber) {
         let mut state = self.lock();
         let gone = session
             .as_ref()
             .is_some_and(|session| state.gone.contains(session));
         if state.open && !gone {
-            state.subscribers.entry(session).or_default().push(sender);
+            let known = state.subscribers.entry(session).or_default();
+            known.push(subscriber);
         }
-        EventStream(receiver)
     }
 
     fn fail(&self, id: u64) {
@@ -445,16 +484,28 @@ impl Shared {
                 .map(SessionId::new),
             _ => None,
         };
-        // First, so that whoever hears of it finds it so.
+        let detached = event.method == "Target.detachedFromTarget" && lost.is_some();
+        {
+            // Before calls fail because of it.
+            let mut state = self.lock();
+            if let Some(subscribers) = state.subscribers.get_mut(&event.session) {
+                subscribers
+                    .iter_mut()
+                    .for_each(|subscriber| subscriber.hear_inline(&event));
+            }
+            if detached && let Some(subscribers) = state.subscribers.get_mut(&lost) {
+                subscribers.retain(|subscriber| matches!(subscriber, Subscriber::Stream(_)));
+            }
+        }
+        // Before a task hears of it, so that it finds it so.
         if let Some(session) = &lost {
             self.fail_session(session);
         }
-        let detached = event.method == "Target.detachedFromTarget";
         let mut state = self.lock();
         if let Some(subscribers) = state.subscribers.get_mut(&event.session) {
-            subscribers.retain(|subscriber| subscriber.send(event.clone()).is_ok());
+            subscribers.retain(|subscriber| subscriber.hear_later(&event));
         }
-        if detached && lost.is_some() {
+        if detached {
             state.subscribers.remove(&lost);
         }
     }

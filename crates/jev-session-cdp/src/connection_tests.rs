@@ -275,3 +275,52 @@ async fn unreadable_messages_fail_what_they_answer_and_nothing_else() {
     other.say.send(half.into_bytes()).unwrap();
     assert_eq!(mended.wait(LONG).await, Ok(json!("a\u{fffd}b")));
 }
+
+#[tokio::test]
+async fn what_is_heard_inline_is_known_before_any_later_answer_or_failure() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    struct End(Arc<AtomicU64>);
+    impl Drop for End {
+        fn drop(&mut self) {
+            self.0.fetch_add(1000, Ordering::SeqCst);
+        }
+    }
+
+    for last in ["Inspector.targetCrashed", "Target.detachedFromTarget", ""] {
+        let (connection, mut other) = pair();
+        other.permit(8);
+        let tab = SessionId::new("tab");
+        let known = Arc::new(AtomicU64::new(0));
+        let end = End(Arc::clone(&known));
+        connection.hear(&tab, move |_| {
+            end.0.fetch_add(1, Ordering::SeqCst);
+        });
+        let first = connection.send(Some(&tab), "A.a", Value::Null);
+        let second = connection.send(Some(&tab), "A.b", Value::Null);
+        let (id, _) = (other.hear().await, other.hear().await);
+        other.answer(&json!({"method": "E.e", "params": {}, "sessionId": "other"}));
+        other.answer(&json!({"method": "E.e", "params": {}, "sessionId": "tab"}));
+        other.answer(&json!({"id": id["id"], "result": 1, "sessionId": "tab"}));
+        assert_eq!(first.wait(LONG).await, Ok(json!(1)));
+        assert_eq!(known.load(Ordering::SeqCst), 1);
+        let expected = match last {
+            "Inspector.targetCrashed" => {
+                other.answer(&json!({"method": last, "params": {}, "sessionId": "tab"}));
+                2
+            }
+            "Target.detachedFromTarget" => {
+                other.answer(&json!({"method": last, "params": {"sessionId": "tab"}}));
+                1001
+            }
+            _ => {
+                // The other side goes away.
+                drop(other);
+                1001
+            }
+        };
+        assert!(second.wait(LONG).await.is_err());
+        assert_eq!(known.load(Ordering::SeqCst), expected, "{last}");
+    }
+}

@@ -1,12 +1,12 @@
-//! What a tab is known to be at: its committed document, navigations begun, life and death. One
-//! task per tab reads the events in their order.
+//! What a tab is known to be at: its committed document, navigations begun, life and death. Events
+//! are taken in as they are read, so that no answer is known before the events that preceded it.
 
 use std::collections::VecDeque;
 
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::connection::EventStream;
+use crate::connection::{Connection, SessionId};
 
 /// Navigations remembered.
 const KEPT: usize = 32;
@@ -146,16 +146,28 @@ fn keep<T>(list: &mut VecDeque<T>, item: T) {
     list.push_back(item);
 }
 
-/// Follows a tab's events until there are no more.
-pub(crate) fn follow(mut events: EventStream, main_frame: String) -> watch::Receiver<Page> {
+/// Follows a session's events until there are no more.
+pub(crate) fn follow(
+    connection: &Connection,
+    session: &SessionId,
+    main_frame: String,
+) -> watch::Receiver<Page> {
     let (sender, receiver) = watch::channel(Page::default());
-    tokio::spawn(async move {
-        while let Some(event) = events.next().await {
-            sender.send_modify(|page| page.take_in(&event.method, &event.params, &main_frame));
-        }
-        sender.send_modify(|page| page.ended = true);
+    let known = Known(sender);
+    connection.hear(session, move |event| {
+        let take_in = |page: &mut Page| page.take_in(&event.method, &event.params, &main_frame);
+        known.0.send_modify(take_in);
     });
     receiver
+}
+
+/// Tells its readers when no more events will come.
+struct Known(watch::Sender<Page>);
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        self.0.send_modify(|page| page.ended = true);
+    }
 }
 
 #[cfg(test)]

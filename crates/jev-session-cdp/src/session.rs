@@ -51,8 +51,8 @@ impl CdpSession {
     ) -> Result<Self, SessionError> {
         let end = Instant::now() + deadline;
         let tab = Arc::new(tab);
-        let events = tab.connection().subscribe(tab.session());
-        let page = page::follow(events, tab.main_frame().to_owned());
+        let main_frame = tab.main_frame().to_owned();
+        let page = page::follow(tab.connection(), tab.session(), main_frame);
         let session = Self {
             request,
             reader: Reader::new(tab, page),

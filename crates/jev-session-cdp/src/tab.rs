@@ -419,6 +419,7 @@ async fn watch_frames(watcher: Watcher, mut events: EventStream, depth: u32) {
                 // A frame that only moves into another process keeps its id.
                 if let (Some(frame), Some("remove")) = (field("frameId"), field("reason")) {
                     watcher.boundary.tabs.remove_frame(frame);
+                    watcher.net.documents.forget(frame);
                 }
             }
             "Page.javascriptDialogOpening" => watcher.dismiss(field("type")),

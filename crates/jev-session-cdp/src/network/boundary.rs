@@ -220,12 +220,16 @@ impl Boundary {
     }
 
     /// Ends a request without an answer. A document of the tab itself is answered with 204 (no
-    /// content), which leaves the tab where it is instead of on an error page; so is an event
-    /// stream, which would otherwise try again for ever.
+    /// content), which leaves the tab where it is instead of on an error page; so is one of a frame
+    /// that shows a page already, and an event stream, which would otherwise try again for ever.
+    /// A frame's first document fails: what can't be read is then counted as omitted.
     async fn turn_away(&self, paused: &Paused, tab: &TabNet, reason: &str) {
-        let main = tab.frame_kind(&paused.frame_id) == FrameKind::Main;
+        let stays = match tab.frame_kind(&paused.frame_id) {
+            FrameKind::Main => true,
+            FrameKind::Child => tab.documents.has_stood(&paused.frame_id),
+        };
         let quietly =
-            paused.is_event_stream() || (paused.resource_type == ResourceKind::Document && main);
+            paused.is_event_stream() || (paused.resource_type == ResourceKind::Document && stays);
         if quietly {
             let params = json!({
                 "requestId": paused.request_id,

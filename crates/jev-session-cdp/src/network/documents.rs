@@ -1,7 +1,7 @@
 //! What became of the documents a tab asked for: the status of those answered, the cause of those
 //! that were not. Dispatch and opening learn from here what a navigation came to.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jev_core::error::FetchFault;
@@ -80,6 +80,8 @@ struct State {
     recent: VecDeque<DocumentNews>,
     subscribers: Vec<mpsc::UnboundedSender<DocumentNews>>,
     closed: bool,
+    /// Frames in which a document that was asked for stands, or is about to.
+    standing: HashSet<String>,
 }
 
 impl Documents {
@@ -89,6 +91,15 @@ impl Documents {
 
     pub(crate) fn publish(&self, news: DocumentNews) {
         let mut state = self.lock();
+        let shown = match news.fate {
+            DocumentFate::Answered { status } => !matches!(status, 204 | 205),
+            DocumentFate::Redirected { .. }
+            | DocumentFate::Refused(_)
+            | DocumentFate::Failed(_) => false,
+        };
+        if shown && news.frame == FrameKind::Child {
+            state.standing.insert(news.frame_id.clone());
+        }
         state
             .subscribers
             .retain(|subscriber| subscriber.send(news.clone()).is_ok());
@@ -96,6 +107,16 @@ impl Documents {
             state.recent.pop_front();
         }
         state.recent.push_back(news);
+    }
+
+    /// Whether a frame inside the tab has had a document of the list.
+    pub(crate) fn has_stood(&self, frame: &str) -> bool {
+        self.lock().standing.contains(frame)
+    }
+
+    /// Forgets a frame that is gone.
+    pub(crate) fn forget(&self, frame: &str) {
+        self.lock().standing.remove(frame);
     }
 
     pub(crate) fn close(&self) {
