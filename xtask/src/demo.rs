@@ -116,7 +116,7 @@ struct Shown {
 
 /// `cargo xtask demo`.
 pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let missing = setup::prepare()?;
+    let missing = setup::prepare()?.needed;
     if !missing.is_empty() {
         return Err(Failure::Missing {
             what: format!("the demonstration needs:\n  - {}", missing.join("\n  - ")),

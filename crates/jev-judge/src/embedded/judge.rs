@@ -1,5 +1,7 @@
 //! The embedded judge: links by meaning, operations by rule, and every answer in time or not at all.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -256,6 +258,7 @@ impl Page {
         } = ranking;
         let near = rules::near(foreign, situation.depth());
         take_off_tried(&mut closeness, &links, near, questionnaire, situation);
+        keep_one_way(&mut closeness, &links);
         let asked: Vec<Operation> = options
             .iter()
             .filter_map(|option| match option.subject {
@@ -349,6 +352,31 @@ fn take_off_tried(
             Some(step) if step.page_changed => *close = rules::tried(*close, near),
             Some(_) => *close = NEVER,
             None => {}
+        }
+    }
+}
+
+/// Of links that lead to one address only the closest one competes: sites repeat their links in
+/// menus and in the text, and two equal options would share the gate's odds between them.
+fn keep_one_way(closeness: &mut [f64], links: &[Link<'_>]) {
+    let mut best: HashMap<&str, usize> = HashMap::new();
+    for (index, link) in links.iter().enumerate() {
+        let Some(href) = link.href else { continue };
+        let of = |index: usize| closeness.get(index).copied().unwrap_or(NEVER);
+        match best.entry(href.as_str()) {
+            Entry::Vacant(entry) => {
+                entry.insert(index);
+            }
+            Entry::Occupied(mut entry) => {
+                let loser = if of(index) > of(*entry.get()) {
+                    entry.insert(index)
+                } else {
+                    index
+                };
+                if let Some(close) = closeness.get_mut(loser) {
+                    *close = NEVER;
+                }
+            }
         }
     }
 }

@@ -140,6 +140,28 @@ fn a_link_to_the_page_itself_is_not_taken() {
 }
 
 #[test]
+fn two_links_to_one_page_are_one_choice() {
+    let mut links = page().to_vec();
+    links.push(candidate(
+        "c5",
+        "Warranty of kettles",
+        "http://h/warranty.html",
+    ));
+    links.push(candidate(
+        "c6",
+        "Warranty term",
+        "http://h/warranty.html#term",
+    ));
+    let asked = flat(GOAL, &links);
+    let decision = decide(&judge(), &asked).unwrap();
+    let Answer::Choice(choice) = &decision.answers[0] else {
+        panic!("a choice");
+    };
+    let (_, first, second) = choice.top().unwrap();
+    assert!(first / (first + second) > 0.9, "{choice:?}");
+}
+
+#[test]
 fn a_dead_end_is_left_by_scrolling_then_back_then_giving_up() {
     let came = json!({"operation": "CLICK", "target": "Elsewhere", "outcome": "applied", "page_changed": true});
     let scrolled =
