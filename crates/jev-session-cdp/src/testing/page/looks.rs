@@ -337,11 +337,11 @@ pub const CASES: &[PageCase] = &[
         "a page that tries everything sees neither our looks nor more of our click than a click",
         &[
             Look(&[Title("tight"), Labels(&["Second"])]),
-            Wait(Change::None),
+            Look(&[Title("tight")]),
             Look(&[Title("tight")]),
             Click("Second", applied(AppliedEffect::SameDocument)),
             Look(&[Title("tight"), Text("SEEN second view")]),
-            Wait(Change::None),
+            Look(&[Title("tight")]),
             Look(&[Title("tight")]),
         ],
     ),
