@@ -18,6 +18,9 @@ use crate::world::{self, Method};
 /// that takes longer runs a script that does not end.
 pub(crate) const HUNG: Duration = Duration::from_secs(3);
 
+/// The protocol's method for a call into a context.
+const CALL: &str = "Runtime.callFunctionOn";
+
 /// Why a call into the world brought nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
@@ -48,11 +51,37 @@ impl Lost {
     }
 }
 
-/// A world of one document.
-#[derive(Clone, Debug)]
-struct World {
-    loader: String,
-    context: i64,
+/// What is known of the worlds of a tab's documents.
+#[derive(Clone, Debug, Default)]
+struct Worlds {
+    /// The loader and the context of the document that was entered last.
+    entered: Option<(String, i64)>,
+    /// The context that was made last, and how far it was from the one before: contexts of one
+    /// process are numbered in turn, so the next one's number can be guessed.
+    last: Option<i64>,
+    step: i64,
+}
+
+impl Worlds {
+    /// Contexts that one document of a plain page makes: the page's own and ours.
+    const USUAL_STEP: i64 = 2;
+
+    fn guess(&self) -> Option<i64> {
+        self.last.map(|last| last.saturating_add(self.step))
+    }
+
+    fn made(&mut self, context: i64) {
+        let step = self
+            .last
+            .map_or(Self::USUAL_STEP, |last| context.saturating_sub(last));
+        // Numbers begin again in a new process.
+        self.step = if (1..=64).contains(&step) {
+            step
+        } else {
+            Self::USUAL_STEP
+        };
+        self.last = Some(context);
+    }
 }
 
 /// Reaches the world of a tab's document.
@@ -60,7 +89,7 @@ struct World {
 pub(crate) struct Reader {
     tab: Arc<Tab>,
     page: watch::Receiver<Page>,
-    world: Mutex<Option<World>>,
+    worlds: Mutex<Worlds>,
 }
 
 impl Reader {
@@ -68,7 +97,7 @@ impl Reader {
         Self {
             tab,
             page,
-            world: Mutex::new(None),
+            worlds: Mutex::default(),
         }
     }
 
@@ -120,14 +149,17 @@ impl Reader {
         let end = Instant::now() + deadline;
         let left = || end.saturating_duration_since(Instant::now());
         for attempt in 0_u8..3 {
-            let context = self.context(loader, left()).await?;
-            let answer = self
-                .ask(
-                    "Runtime.callFunctionOn",
-                    world::call(context, method, options),
-                    left(),
-                )
-                .await;
+            let (context, early) = match self.entered(loader) {
+                Some(context) => (context, None),
+                None => self.make(loader, method, options, left()).await?,
+            };
+            let answer = match early {
+                Some(answer) => answer,
+                None => {
+                    let params = world::call(context, method, options);
+                    self.ask(CALL, params, left()).await
+                }
+            };
             let text = match answer {
                 Ok(answer) => text_of(&answer)?,
                 Err(error) => return Err(self.lost(error)),
@@ -152,39 +184,61 @@ impl Reader {
         Err(Lost::Edge(CdpError::Malformed))
     }
 
-    async fn context(&self, loader: &str, deadline: Duration) -> Result<i64, Lost> {
-        if let Some(world) = self.lock().as_ref()
-            && world.loader == loader
-        {
-            return Ok(world.context);
-        }
-        let answer = self
-            .ask(
-                "Page.createIsolatedWorld",
-                world::create(self.tab.main_frame()),
-                deadline,
-            )
+    fn entered(&self, loader: &str) -> Option<i64> {
+        let worlds = self.lock();
+        let (entered, context) = worlds.entered.as_ref()?;
+        (entered == loader).then_some(*context)
+    }
+
+    /// Makes the world of a document, or finds the one its script has made. A look is asked for in
+    /// the same breath, in the context that this will most likely be: a new document is busy, and
+    /// each question waits for its turn. What another context answered is thrown away.
+    async fn make(
+        &self,
+        loader: &str,
+        method: Method,
+        options: &Value,
+        deadline: Duration,
+    ) -> Result<(i64, Option<Result<Value, CdpError>>), Lost> {
+        let end = Instant::now() + deadline;
+        let left = || end.saturating_duration_since(Instant::now());
+        let session = Some(self.tab.session());
+        let connection = self.tab.connection();
+        let params = world::create(self.tab.main_frame());
+        let making = connection.send(session, "Page.createIsolatedWorld", params);
+        let guess = self.lock().guess().filter(|_| method == Method::Look);
+        let early = guess.map(|guess| {
+            let params = world::call(guess, method, options);
+            (guess, connection.send(session, CALL, params))
+        });
+        let answer = making
+            .wait(left())
             .await
             .map_err(|error| self.lost(error))?;
         let context = answer
             .get("executionContextId")
             .and_then(Value::as_i64)
             .ok_or(Lost::Edge(CdpError::Malformed))?;
-        if self.loader() == loader {
-            *self.lock() = Some(World {
-                loader: loader.to_owned(),
-                context,
-            });
+        {
+            let mut worlds = self.lock();
+            worlds.made(context);
+            if self.loader() == loader {
+                worlds.entered = Some((loader.to_owned(), context));
+            }
         }
-        Ok(context)
+        let answer = match early {
+            Some((guess, answer)) if guess == context => Some(answer.wait(left()).await),
+            Some(_) | None => None,
+        };
+        Ok((context, answer))
     }
 
     fn forget(&self) {
-        *self.lock() = None;
+        self.lock().entered = None;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<World>> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Worlds> {
+        self.worlds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The browser says in words which of two things happened to a document's context.
@@ -223,4 +277,24 @@ fn text_of(answer: &Value) -> Result<String, Lost> {
     let text = answer.pointer("/result/value").and_then(Value::as_str);
     text.map(str::to_owned)
         .ok_or(Lost::Edge(CdpError::Malformed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_context_is_guessed_from_the_last_two() {
+        let mut worlds = Worlds::default();
+        assert_eq!(worlds.guess(), None);
+        let guesses: Vec<_> = [4, 6, 9, 12, 3, i64::MIN, i64::MAX]
+            .into_iter()
+            .map(|context| {
+                worlds.made(context);
+                worlds.guess()
+            })
+            .collect();
+        let wanted = [6, 8, 12, 15, 5, i64::MIN + 2, i64::MAX].map(Some);
+        assert_eq!(guesses, wanted);
+    }
 }

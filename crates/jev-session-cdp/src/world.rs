@@ -33,6 +33,7 @@ const PARTS: &[&str] = &[
     include_str!("world/watch.js"),
     include_str!("world/rest.js"),
     include_str!("world/look.js"),
+    include_str!("world/memory.js"),
     include_str!("world/hit.js"),
     include_str!("world/act.js"),
     include_str!("world/host.js"),

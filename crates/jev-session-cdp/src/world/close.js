@@ -1,5 +1,9 @@
   // The end of the world: what our own calls may use.
-  const world = { document: doc, epoch, look, state, placed, change, click, arm, disarm, scroll, begin_fill, end_fill, press };
+  const world = {
+    document: doc, epoch, look, state, placed, change,
+    click: touching(click), arm: touching(arm), disarm: touching(disarm), scroll: touching(scroll),
+    begin_fill: touching(begin_fill), end_fill: touching(end_fill), press: touching(press),
+  };
   Object.defineProperty(globalThis, KEY, { value: world, configurable: true });
   attendWindow(globalThis);
   if (readyStateOf.call(doc) !== "loading") attendDocument(doc);

@@ -88,7 +88,7 @@
   const look = async (options) => {
     const { settled, still } = await rest(options);
     const begun = now();
-    const page = atWork(() => read_page(options));
+    const page = atWork(() => read_once(options, still));
     return JSON.stringify({ ...page, settled, still, took: now() - begun });
   };
 

@@ -12,7 +12,7 @@
     return (
       queryOne.call(
         doc,
-        "iframe,frame,object,embed,[onload],[onerror],[onpageshow],[onfocus],[onanimationend],[onbegin],meta[http-equiv=refresh i],animate,set,marquee",
+        "iframe,frame,object,embed,[onload],[onerror],[onpageshow],[onfocus],[onanimationend],[onbegin],meta[http-equiv=refresh i],animate,animateMotion,animateTransform,set,marquee",
       ) === null
     );
   };
