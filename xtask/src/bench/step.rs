@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jev_agent::{CancellationToken, Observers, Ports};
 use jev_core::access::{AccessList, AccessPattern};
 use jev_core::action::{Action, Operation};
-use jev_core::contract::{ContractDraft, Goal, Reach};
+use jev_core::contract::{ContractDraft, Goal, Mode, Reach};
 use jev_core::ids::{IntentId, RunId, Scope};
 use jev_core::permit::Permit;
 use jev_core::policy::ActionPolicy;
@@ -255,12 +255,13 @@ async fn whole_run(
             judge: Arc::new(ScriptedJudge::new(decisions)),
             verifier: verifier.build().map_err(failed)?,
         };
-        let draft = ContractDraft::new(
+        let mut draft = ContractDraft::new(
             Goal::new("What is the answer?").map_err(failed)?,
             Scope::new("bench", "run", "tab").map_err(failed)?,
             start.clone(),
             AccessList::new(vec![AccessPattern::folder_of(&start)]).map_err(failed)?,
         );
+        draft.mode = Mode::Enforce;
         let contract = draft.check().map_err(failed)?;
         let id = RunId(u64::from(number) + 1);
         let mut observers = Observers::new();
