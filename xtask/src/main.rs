@@ -5,6 +5,7 @@ mod ci;
 mod conformance;
 mod demo;
 mod eval;
+mod fixtures;
 mod mcp_client;
 mod picture;
 mod repo;
@@ -34,6 +35,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Run tasks on real documentation sites in a real Chromium, and score them.
     Eval(eval::Arguments),
+    /// Show every hostile page to a real Chromium, beside a forbidden server that counts.
+    Fixtures(fixtures::Arguments),
     /// Set up what is missing, then run every test of the workspace.
     Test(test::Arguments),
     /// Measure what things cost, as ratios to a floor measured in the same run.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Setup => setup::command(),
         Command::Demo(arguments) => demo::command(&arguments),
         Command::Eval(arguments) => eval::command(&arguments),
+        Command::Fixtures(arguments) => fixtures::command(&arguments),
         Command::Test(arguments) => test::command(&arguments),
         Command::Bench(arguments) => bench::command(&arguments),
         Command::Conformance => conformance::command(),

@@ -141,6 +141,14 @@ pub(crate) struct ReadArgs {
     /// The browser to use. Default: found by search; JEV_CHROME names one too.
     #[arg(long, value_name = "PATH")]
     pub chrome: Option<PathBuf>,
+    /// Use a running browser of this machine instead of starting one: http://127.0.0.1:PORT or
+    /// ws://127.0.0.1:PORT/devtools/browser/ID (started with --remote-debugging-port=PORT). Only a
+    /// context of its own is used there, and the network boundary is weaker: docs/security.md.
+    #[arg(long, value_name = "URL")]
+    pub connect: Option<String>,
+    /// Read pages without running their scripts.
+    #[arg(long)]
+    pub no_page_scripts: bool,
     /// Write the whole report to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -211,14 +211,17 @@ async fn browser(chrome: Option<&Path>, preference: Preference) -> Vec<Check> {
             return vec![Check::new("browser", Outcome::Failed(Exit::Browser), error)];
         }
     };
+    let place = browser
+        .chrome()
+        .map(|chrome| format!(" at {}", chrome.program.display()));
     let says = format!(
-        "{} at {}, started in {} ms",
+        "{}{}, started in {} ms",
         browser.version(),
-        browser.chrome().program.display(),
+        place.unwrap_or_default(),
         ms(began.elapsed()),
     );
     let mut checks = vec![Check::new("browser", Outcome::Ok, says)];
-    checks.push(match browser.sandbox() {
+    checks.extend(browser.sandbox().map(|sandbox| match sandbox {
         SandboxState::On => Check::new("sandbox", Outcome::Ok, "Chrome's own sandbox is on"),
         SandboxState::OffAsRoot => Check::new(
             "sandbox",
@@ -226,7 +229,7 @@ async fn browser(chrome: Option<&Path>, preference: Preference) -> Vec<Check> {
             "CHROME'S OWN SANDBOX IS OFF, BECAUSE THIS RUNS AS ROOT: a page that breaks into the \
              renderer has root's rights. Run jev as another user.",
         ),
-    });
+    }));
     checks.push(match browser.isolation() {
         IsolationState::NoDevice => Check::new(
             "network",

@@ -14,6 +14,7 @@ use jev_core::access::AccessError;
 use jev_core::contract::ContractError;
 use jev_core::error::JudgeError;
 use jev_core::ids::BlankScope;
+use jev_session_cdp::error::LaunchError;
 use jev_verify::SpecError;
 
 /// A command that can't begin. Shown as one line on stderr; exit code 2.
@@ -61,6 +62,12 @@ pub(crate) enum UsageError {
         /// Why.
         source: std::io::Error,
     },
+    /// The address of a running browser.
+    #[error("connect: {0}")]
+    Connect(LaunchError),
+    /// Two browsers.
+    #[error("connect: a browser to start and one to attach to; give --chrome or --connect")]
+    TwoBrowsers,
     /// The start address.
     #[error("start: {0}")]
     Start(AccessError),

@@ -9,6 +9,8 @@ use jev_core::contract::{Contract, ContractDraft, ContractError, Goal, Layout, M
 use jev_core::ids::Scope;
 use jev_core::limits::{NO_PROGRESS, STALE, STATE_CHARS, STEPS};
 use jev_core::ports::{JudgeKind, Verifier};
+use jev_session_cdp::SessionOptions;
+use jev_session_cdp::network::policy::PageScripts;
 use jev_verify::{Criteria, VerifierSpec};
 
 use crate::args::{LayoutArg, ModeArg, ReachArg, ReadArgs};
@@ -23,6 +25,8 @@ pub(crate) struct Prepared {
     pub chosen: Chosen,
     /// Who verifies.
     pub verifier: Arc<dyn Verifier>,
+    /// The browser, and what pages may do in it.
+    pub session: SessionOptions,
     /// What the user should know before the run begins.
     pub notices: Vec<String>,
 }
@@ -33,6 +37,7 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     let goal = Goal::new(&args.goal)?;
     let start = CanonicalUrl::parse(&args.start).map_err(UsageError::Start)?;
     let access = access(args, &start, &mut notices)?;
+    let session = session(args, &mut notices)?;
     let spec = VerifierSpec::new().expect_all(args.expect.iter().cloned());
     let spec = match &args.expect_url {
         Some(pattern) => spec.expect_url(pattern),
@@ -74,7 +79,32 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
         contract: draft.check()?,
         chosen,
         verifier,
+        session,
         notices,
+    })
+}
+
+fn session(args: &ReadArgs, notices: &mut Vec<String>) -> Result<SessionOptions, UsageError> {
+    let connect = args.connect.as_deref().map(str::parse).transpose();
+    let connect = connect.map_err(UsageError::Connect)?;
+    if connect.is_some() {
+        if args.chrome.is_some() {
+            return Err(UsageError::TwoBrowsers);
+        }
+        notices.push(
+            "with --connect the network boundary is weaker than in a browser of ours: docs/security.md"
+                .to_owned(),
+        );
+    }
+    Ok(SessionOptions {
+        chrome: args.chrome.clone(),
+        connect,
+        scripts: if args.no_page_scripts {
+            PageScripts::Off
+        } else {
+            PageScripts::Run
+        },
+        ..SessionOptions::default()
     })
 }
 

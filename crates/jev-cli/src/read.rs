@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jev_agent::trajectory::Trajectory;
 use jev_agent::{CancellationToken, Observer, Observers, Ports};
 use jev_core::ids::RunId;
 use jev_core::ports::{JudgeIdentity, SessionFactory};
 use jev_core::report::Report;
-use jev_session_cdp::{CdpSessionFactory, SessionOptions};
+use jev_session_cdp::CdpSessionFactory;
 use serde::Serialize;
 
 use crate::args::ReadArgs;
@@ -21,6 +22,9 @@ use crate::output::Output;
 use crate::prepare::{Prepared, prepare};
 use crate::story::Story;
 use crate::trace;
+
+/// How long a running browser may take to be attached to.
+const CONNECT: Duration = Duration::from_secs(5);
 
 /// Runs the command.
 pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
@@ -58,10 +62,14 @@ async fn run(
     identity: &JudgeIdentity,
     mut trajectory: Option<&mut Trajectory>,
 ) -> Report {
-    let factory: Arc<dyn SessionFactory> = Arc::new(CdpSessionFactory::new(SessionOptions {
-        chrome: args.chrome.clone(),
-        ..SessionOptions::default()
-    }));
+    let factory = CdpSessionFactory::new(prepared.session.clone());
+    if prepared.session.connect.is_some()
+        && let Err(error) = factory.warm(CONNECT).await
+    {
+        // The run ends with its status all the same; what is to be done is said here.
+        eprintln!("jev: connect: {error}");
+    }
+    let factory: Arc<dyn SessionFactory> = Arc::new(factory);
     let ports = Ports {
         factory,
         judge: Arc::clone(&prepared.chosen.judge),

@@ -100,6 +100,14 @@ fn every_bad_value_is_named_in_one_line_and_no_browser_is_started() {
             &[("--expect-url", "policy")],
             "expect-url: `policy` is not an absolute URL",
         ),
+        (
+            &[("--connect", "ws://192.168.0.1:9222/devtools/browser/x")],
+            "connect: only a browser of this machine is attached to: http://127.0.0.1:PORT",
+        ),
+        (
+            &[("--connect", "http://127.0.0.1:9222")],
+            "connect: a browser to start and one to attach to",
+        ),
         (&[("--judge", "oracle")], "judge: "),
         (&[("--judge", "scripted:no/such/script.jsonl")], "judge: "),
         (
@@ -121,6 +129,30 @@ fn every_bad_value_is_named_in_one_line_and_no_browser_is_started() {
         );
         assert!(!stderr.contains("secret"), "{stderr}");
     }
+}
+
+#[test]
+fn a_browser_that_can_not_be_attached_to_is_a_typed_status_and_says_how() {
+    // Port 1 of this machine, where nothing listens.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_jev"));
+    command.args(["read", "--json", "--mode=off", "--judge=lexical"]);
+    command.args(["--start=http://127.0.0.1:9/", "--goal=How long?"]);
+    let output = command
+        .arg("--connect=http://127.0.0.1:1")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let status = said["status"].as_str();
+    assert_eq!(
+        (output.status.code(), status),
+        (Some(6), Some("SESSION_ERROR"))
+    );
+    assert!(
+        stderr.contains("jev: connect: could not attach"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("--remote-debugging-port"), "{stderr}");
 }
 
 #[test]

@@ -60,8 +60,10 @@ pub enum SessionError {
         "no Chromium found; install one (Debian: apt-get install -y chromium-headless-shell) or name it with --chrome PATH"
     )]
     BrowserMissing,
-    /// The browser did not start.
-    #[error("the browser did not start; `jev doctor` shows why")]
+    /// The browser did not start, or could not be attached to.
+    #[error(
+        "the browser did not start, or could not be attached to; `jev doctor` shows why one does not start"
+    )]
     LaunchFailed,
     /// The start page could not be fetched.
     #[error("the start page can't be reached: {fault}")]

@@ -100,6 +100,8 @@ enum Answer {
 
 struct Shared {
     state: Mutex<State>,
+    /// A lock of its own: what is done there may wait for somebody who waits for `state`.
+    inline: Mutex<HashMap<SessionId, Vec<Hear>>>,
     next_id: AtomicU64,
     open: watch::Sender<bool>,
 }
@@ -107,36 +109,13 @@ struct Shared {
 struct State {
     open: bool,
     waiters: HashMap<u64, Waiter>,
-    subscribers: HashMap<Option<SessionId>, Vec<Subscriber>>,
+    subscribers: HashMap<Option<SessionId>, Vec<mpsc::UnboundedSender<Event>>>,
     /// Sessions whose target crashed or was detached: nothing will ever be answered there.
     gone: HashSet<SessionId>,
 }
 
-/// Who hears the events of a session.
-enum Subscriber {
-    /// A task of its own, in its own time.
-    Stream(mpsc::UnboundedSender<Event>),
-    /// Something short, before anything that the browser says later is taken in. Dropped when no
-    /// more events will come.
-    Inline(Box<dyn FnMut(&Event) + Send>),
-}
-
-impl Subscriber {
-    fn hear_inline(&mut self, event: &Event) {
-        match self {
-            Self::Inline(hear) => hear(event),
-            Self::Stream(_) => {}
-        }
-    }
-
-    /// Whether it still listens.
-    fn hear_later(&self, event: &Event) -> bool {
-        match self {
-            Self::Stream(stream) => stream.send(event.clone()).is_ok(),
-            Self::Inline(_) => true,
-        }
-    }
-}
+/// Something short that is done with each event within the reader.
+type Hear = Box<dyn FnMut(&Event) + Send>;
 
 struct Waiter {
     session: Option<SessionId>,
@@ -228,6 +207,7 @@ impl Connection {
                 subscribers: HashMap::new(),
                 gone: HashSet::new(),
             }),
+            inline: Mutex::default(),
             next_id: AtomicU64::new(1),
             open: watch::Sender::new(true),
         });
@@ -325,11 +305,14 @@ impl Connection {
     }
 
     /// Calls `hear` with each event of one session from now on, within the reader: an answer that
-    /// comes after an event finds it heard. It must not call back into the connection, and is
-    /// dropped when no more events will come.
+    /// comes after an event finds it heard. It must not wait for anything of this connection, and
+    /// is dropped when no more events will come.
     pub(crate) fn hear(&self, session: &SessionId, hear: impl FnMut(&Event) + Send + 'static) {
-        self.shared
-            .add(Some(session.clone()), Subscriber::Inline(Box::new(hear)));
+        let mut inline = self.shared.lock_inline();
+        if self.has_session(session) {
+            let known = inline.entry(session.clone()).or_default();
+            known.push(Box::new(hear));
+        }
     }
 
     /// Events of the browser itself (those without a session) from now on.
@@ -357,11 +340,14 @@ impl Connection {
         self.shared.lock().open
     }
 
+    /// Ends the connection from our side: every call fails, the transport is closed.
+    pub(crate) fn shut(&self) {
+        self.shared.fail_all();
+    }
+
     /// Resolves when the connection is gone.
     pub async fn closed(&self) {
-        let mut open = self.shared.open.subscribe();
-        // An error means the sender is gone, which is the same news.
-        let _ = open.wait_for(|open| !open).await;
+        self.shared.ended().await;
     }
 }
 
@@ -371,21 +357,20 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn subscribe(&self, session: Option<SessionId>) -> EventStream {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        self.add(session, Subscriber::Stream(sender));
-        EventStream(receiver)
+    fn lock_inline(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Hear>>> {
+        self.inline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, session: Option<SessionId>, subscriber: Subscriber) {
+    fn subscribe(&self, session: Option<SessionId>) -> EventStream {
+        let (sender, receiver) = mpsc::unbounded_channel();
         let mut state = self.lock();
         let gone = session
             .as_ref()
             .is_some_and(|session| state.gone.contains(session));
         if state.open && !gone {
-            let known = state.subscribers.entry(session).or_default();
-            known.push(subscriber);
+            state.subscribers.entry(session).or_default().push(sender);
         }
+        EventStream(receiver)
     }
 
     fn fail(&self, id: u64) {
@@ -412,6 +397,12 @@ impl Shared {
         }
     }
 
+    async fn ended(&self) {
+        let mut open = self.open.subscribe();
+        // An error means the sender is gone, which is the same news.
+        let _ = open.wait_for(|open| !open).await;
+    }
+
     fn fail_all(&self) {
         let (waiters, subscribers) = {
             let mut state = self.lock();
@@ -423,6 +414,8 @@ impl Shared {
         };
         self.open.send_replace(false);
         drop(subscribers);
+        let inline = std::mem::take(&mut *self.lock_inline());
+        drop(inline);
         for (_, waiter) in waiters {
             let error = CdpError::Disconnected { sent: waiter.sent };
             let _ = waiter.answer.send(Err(error));
@@ -484,36 +477,55 @@ impl Shared {
                 .map(SessionId::new),
             _ => None,
         };
-        let detached = event.method == "Target.detachedFromTarget" && lost.is_some();
-        {
-            // Before calls fail because of it.
-            let mut state = self.lock();
-            if let Some(subscribers) = state.subscribers.get_mut(&event.session) {
-                subscribers
-                    .iter_mut()
-                    .for_each(|subscriber| subscriber.hear_inline(&event));
-            }
-            if detached && let Some(subscribers) = state.subscribers.get_mut(&lost) {
-                subscribers.retain(|subscriber| matches!(subscriber, Subscriber::Stream(_)));
-            }
-        }
-        // Before a task hears of it, so that it finds it so.
+        let detached = event.method == "Target.detachedFromTarget";
+        // Before calls fail because of it.
+        self.hear_inline(&event);
         if let Some(session) = &lost {
+            if detached {
+                self.silence(session);
+            }
+            // Before a task hears of it, so that it finds it so.
             self.fail_session(session);
+            if detached {
+                // Who came in between.
+                self.silence(session);
+            }
         }
         let mut state = self.lock();
         if let Some(subscribers) = state.subscribers.get_mut(&event.session) {
-            subscribers.retain(|subscriber| subscriber.hear_later(&event));
+            subscribers.retain(|subscriber| subscriber.send(event.clone()).is_ok());
         }
-        if detached {
+        if detached && lost.is_some() {
             state.subscribers.remove(&lost);
+        }
+    }
+
+    fn silence(&self, session: &SessionId) {
+        let silenced = self.lock_inline().remove(session);
+        drop(silenced);
+    }
+
+    fn hear_inline(&self, event: &Event) {
+        if let Some(session) = &event.session
+            && let Some(inline) = self.lock_inline().get_mut(session)
+        {
+            for hear in inline {
+                hear(event);
+            }
         }
     }
 }
 
 async fn read(mut source: impl Source, shared: Arc<Shared>) {
     let mut buffer = Vec::new();
-    while source.next(&mut buffer).await {
+    loop {
+        let more = tokio::select! {
+            more = source.next(&mut buffer) => more,
+            () = shared.ended() => false,
+        };
+        if !more {
+            break;
+        }
         shared.take_in(&buffer);
         // One large answer must not keep its memory for the browser's life.
         buffer.shrink_to(1024 * 1024);
@@ -527,7 +539,14 @@ async fn write(
     shared: Arc<Shared>,
 ) {
     let mut batch = Vec::new();
-    while outgoing.recv_many(&mut batch, 64).await > 0 {
+    loop {
+        let count = tokio::select! {
+            count = outgoing.recv_many(&mut batch, 64) => count,
+            () = shared.ended() => 0,
+        };
+        if count == 0 {
+            break;
+        }
         for message in batch.drain(..) {
             if message.answer == Answer::Ignored || shared.begin(message.id) {
                 sink.push(&message.text);

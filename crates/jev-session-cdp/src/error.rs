@@ -95,11 +95,15 @@ pub enum LaunchError {
     /// The network boundary could not be set up, so the browser was not used.
     #[error("the network boundary could not be set up: {0}")]
     Boundary(#[source] std::io::Error),
-    /// The address to attach to is not a loopback `ws://` address of a browser.
-    #[error("attach to ws://127.0.0.1:PORT/devtools/browser/ID; another address is refused")]
+    /// The address to attach to is not one of a browser of this machine.
+    #[error(
+        "only a browser of this machine is attached to: http://127.0.0.1:PORT or ws://127.0.0.1:PORT/devtools/browser/ID"
+    )]
     Address,
     /// The websocket could not be opened.
-    #[error("could not attach to the browser: {0}")]
+    #[error(
+        "could not attach to the browser: {0}; start it with --remote-debugging-port=PORT and a --user-data-dir of its own"
+    )]
     Attach(#[source] std::io::Error),
 }
 

@@ -12,6 +12,8 @@ use jev_core::ports::{CloseOutcome, OpenRequest, Session, SessionFactory};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
+use crate::attach::BrowserAddress;
+use crate::error::LaunchError;
 use crate::find::Preference;
 use crate::launch::{Browser, LaunchOptions};
 use crate::network::policy::{PageScripts, TabPolicy};
@@ -23,6 +25,11 @@ use crate::world;
 pub struct SessionOptions {
     /// The browser to run; none: searched for.
     pub chrome: Option<PathBuf>,
+    /// The running browser to attach to instead of starting one; see [`BoundaryKind::Attached`]
+    /// for what holds there.
+    ///
+    /// [`BoundaryKind::Attached`]: crate::attach::BoundaryKind::Attached
+    pub connect: Option<BrowserAddress>,
     /// Which build to take when both are found.
     pub preference: Preference,
     /// Whether pages run their scripts.
@@ -37,6 +44,7 @@ impl Default for SessionOptions {
     fn default() -> Self {
         Self {
             chrome: None,
+            connect: None,
             preference: Preference::default(),
             scripts: PageScripts::Run,
             resources: None,
@@ -77,8 +85,8 @@ impl CdpSessionFactory {
     /// Starts the browser now, so that the first session need not wait for it.
     ///
     /// # Errors
-    /// [`SessionError`] when there is none or it does not start.
-    pub async fn warm(&self, deadline: Duration) -> Result<(), SessionError> {
+    /// [`LaunchError`] when there is none, it does not start, or can't be attached to.
+    pub async fn warm(&self, deadline: Duration) -> Result<(), LaunchError> {
         self.browser(Instant::now() + deadline).await.map(drop)
     }
 
@@ -106,12 +114,12 @@ impl CdpSessionFactory {
     ) -> Result<CdpSession, SessionError> {
         let end = Instant::now() + deadline;
         let left = || end.saturating_duration_since(Instant::now());
-        let browser =
-            timeout_at(end, self.browser(end))
-                .await
-                .map_err(|_| SessionError::Hung {
-                    stage: Stage::Launch,
-                })??;
+        let browser = timeout_at(end, self.browser(end))
+            .await
+            .map_err(|_| SessionError::Hung {
+                stage: Stage::Launch,
+            })?
+            .map_err(|error| error.as_session())?;
         let lease = Lease {
             browser: Some(Arc::clone(&browser)),
             shared: Arc::clone(&self.browser),
@@ -134,23 +142,33 @@ impl CdpSessionFactory {
         }
     }
 
-    async fn browser(&self, end: Instant) -> Result<Arc<Browser>, SessionError> {
+    /// The browser that runs now.
+    #[cfg(feature = "testing")]
+    pub async fn running(&self) -> Option<Arc<Browser>> {
+        self.browser.lock().await.clone()
+    }
+
+    async fn browser(&self, end: Instant) -> Result<Arc<Browser>, LaunchError> {
         let mut slot = self.browser.lock().await;
         if let Some(browser) = slot.as_ref().filter(|known| known.connection().is_open()) {
             return Ok(Arc::clone(browser));
         }
         // One that is gone is reaped when its last user lets go.
         drop(slot.take());
-        let options = LaunchOptions {
-            program: self.options.chrome.clone(),
-            preference: self.options.preference,
-            deadline: end.saturating_duration_since(Instant::now()),
-            ..LaunchOptions::default()
+        let deadline = end.saturating_duration_since(Instant::now());
+        let browser = match &self.options.connect {
+            Some(address) => Browser::attach(address, deadline).await,
+            None => {
+                let options = LaunchOptions {
+                    program: self.options.chrome.clone(),
+                    preference: self.options.preference,
+                    deadline,
+                    ..LaunchOptions::default()
+                };
+                Browser::launch(options).await
+            }
         };
-        let browser = Browser::launch(options).await.map_err(|error| {
-            tracing::warn!(%error, "no browser");
-            error.as_session()
-        })?;
+        let browser = browser.inspect_err(|error| tracing::warn!(%error, "no browser"))?;
         let browser = Arc::new(browser);
         *slot = Some(Arc::clone(&browser));
         Ok(browser)

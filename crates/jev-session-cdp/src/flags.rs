@@ -110,17 +110,31 @@ const WALLS: &[&str] = &[
 /// Whether the browser stands behind its boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Walls {
-    /// It does.
+    /// It does: it was started so.
     Up,
+    /// Somebody else started it: each tab of ours has its own walls.
+    Attached,
     /// It does not: the control of the hostile pages, which shows that they would reach the network.
     #[cfg(feature = "testing")]
     Down,
 }
 
+impl Walls {
+    /// Whether requests are held by each session rather than by the browser as a whole.
+    pub(crate) const fn hold_by_session(self) -> bool {
+        match self {
+            Self::Attached => true,
+            Self::Up => false,
+            #[cfg(feature = "testing")]
+            Self::Down => false,
+        }
+    }
+}
+
 /// What stands in the profile before the first start.
 pub(crate) const fn preferences(walls: Walls) -> &'static str {
     match walls {
-        Walls::Up => PREFERENCES,
+        Walls::Up | Walls::Attached => PREFERENCES,
         #[cfg(feature = "testing")]
         Walls::Down => "{}",
     }
@@ -139,7 +153,7 @@ pub(crate) fn command_line(
     let mut disabled = DISABLED_FEATURES.to_vec();
     line.push(format!("--window-size={},{}", window.width, window.height).into());
     match walls {
-        Walls::Up => {
+        Walls::Up | Walls::Attached => {
             disabled.extend(WALLED_FEATURES);
             line.extend(WALLS.iter().map(OsString::from));
             line.push(format!("--proxy-server=http://127.0.0.1:{tripwire}").into());

@@ -8,12 +8,13 @@ use jev_core::ports::{CloseOutcome, NetworkCounts};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::attach::BoundaryKind;
 use crate::connection::Connection;
 use crate::error::{CdpError, LaunchError};
 use crate::find::{Chrome, Preference, find};
 use crate::flags::{SandboxState, Walls, Window, command_line, preferences, sandbox_state};
 use crate::isolation::{IsolationState, NetworkDevice, probe};
-use crate::network::boundary::Boundary;
+use crate::network::boundary::{Boundary, hold_everything};
 use crate::network::counters::NetworkCounters;
 use crate::network::tripwire::Tripwire;
 use crate::pool::Shelf;
@@ -57,9 +58,16 @@ impl Default for LaunchOptions {
 pub struct Browser {
     pub(crate) core: Arc<Core>,
     pub(crate) shelf: Arc<Shelf>,
+    version: String,
+    /// None when somebody else started it.
+    process: Option<Process>,
+}
+
+/// What is known of a browser that we started.
+#[derive(Debug)]
+struct Process {
     supervisor: Supervisor,
     chrome: Chrome,
-    version: String,
     sandbox: SandboxState,
     isolation: IsolationState,
     _tripwire: Tripwire,
@@ -105,7 +113,7 @@ impl Browser {
         );
         let unshare = match (walls, options.device) {
             (Walls::Up, NetworkDevice::NoneIfPossible) => probe().await,
-            (Walls::Up, NetworkDevice::Keep) => None,
+            (Walls::Up, NetworkDevice::Keep) | (Walls::Attached, _) => None,
             #[cfg(feature = "testing")]
             (Walls::Down, _) => None,
         };
@@ -125,13 +133,15 @@ impl Browser {
         };
         let (supervisor, source, sink) = Supervisor::start(plan).map_err(LaunchError::Spawn)?;
         let connection = Connection::start(source, sink);
-        let boundary = Boundary::new(connection.clone(), counters);
+        let boundary = Boundary::new(connection.clone(), counters, walls);
         let events = connection.subscribe_root();
         let patience = deadline.saturating_duration_since(Instant::now());
         match raise(&connection, walls, patience).await {
             Ok(version) => {
                 match walls {
-                    Walls::Up => drop(tokio::spawn(Arc::clone(&boundary).run(events))),
+                    Walls::Up | Walls::Attached => {
+                        drop(tokio::spawn(Arc::clone(&boundary).run(events)))
+                    }
                     #[cfg(feature = "testing")]
                     Walls::Down => drop(events),
                 }
@@ -143,12 +153,14 @@ impl Browser {
                 Ok(Self {
                     shelf: Arc::new(Shelf::new(&core)),
                     core,
-                    supervisor,
-                    chrome,
                     version,
-                    sandbox,
-                    isolation,
-                    _tripwire: tripwire,
+                    process: Some(Process {
+                        supervisor,
+                        chrome,
+                        sandbox,
+                        isolation,
+                        _tripwire: tripwire,
+                    }),
                 })
             }
             Err(error) => {
@@ -173,34 +185,44 @@ impl Browser {
         &self.version
     }
 
-    /// Which program runs.
+    /// How strong its boundary is.
     #[must_use]
-    pub fn chrome(&self) -> &Chrome {
-        &self.chrome
+    pub fn boundary(&self) -> BoundaryKind {
+        self.core.boundary.kind()
     }
 
-    /// Whether Chrome's own sandbox is on.
+    /// Which program runs; none when somebody else started it.
     #[must_use]
-    pub fn sandbox(&self) -> SandboxState {
-        self.sandbox
+    pub fn chrome(&self) -> Option<&Chrome> {
+        self.process.as_ref().map(|process| &process.chrome)
+    }
+
+    /// Whether Chrome's own sandbox is on; none when somebody else started it.
+    #[must_use]
+    pub fn sandbox(&self) -> Option<SandboxState> {
+        self.process.as_ref().map(|process| process.sandbox)
     }
 
     /// Whether it has a network device.
     #[must_use]
     pub fn isolation(&self) -> IsolationState {
-        self.isolation
+        self.process
+            .as_ref()
+            .map_or(IsolationState::NotWanted, |process| process.isolation)
     }
 
-    /// The process number of the browser.
+    /// The process number of the browser; none when somebody else started it.
     #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.supervisor.pid()
+    pub fn pid(&self) -> Option<u32> {
+        let process = self.process.as_ref();
+        process.map(|process| process.supervisor.pid())
     }
 
-    /// Its profile folder, gone when it is closed.
+    /// Its profile folder, gone when it is closed; none when somebody else started it.
     #[must_use]
-    pub fn profile(&self) -> &Path {
-        self.supervisor.profile()
+    pub fn profile(&self) -> Option<&Path> {
+        let process = self.process.as_ref();
+        process.map(|process| process.supervisor.profile())
     }
 
     /// What the boundary counted outside of any tab. A breach here is no page's doing.
@@ -211,14 +233,24 @@ impl Browser {
 
     /// Asks the browser to end; when it has not within the grace, kills it from outside. Process
     /// and profile folder are gone afterwards, unless the outcome is [`CloseOutcome::Unanswered`].
+    /// A browser that somebody else started is only let go of.
     pub async fn close(self, grace: Duration) -> CloseOutcome {
         self.shelf.clear();
+        let outcome = match &self.process {
+            Some(process) => self.end(&process.supervisor, grace).await,
+            None => self.let_go(grace).await,
+        };
+        self.core.connection.shut();
+        outcome
+    }
+
+    async fn end(&self, supervisor: &Supervisor, grace: Duration) -> CloseOutcome {
         self.core.connection.post(None, "Browser.close", json!({}));
-        let ended = match self.supervisor.ended(grace).await {
+        let ended = match supervisor.ended(grace).await {
             Some(ended) => Some(ended),
             None => {
-                self.supervisor.kill();
-                self.supervisor.ended(AFTER_KILL).await
+                supervisor.kill();
+                supervisor.ended(AFTER_KILL).await
             }
         };
         match ended.map(|ended| ended.how) {
@@ -227,27 +259,69 @@ impl Browser {
             None => CloseOutcome::Unanswered,
         }
     }
+
+    /// Waits until what was sent last has been done. What is left of our contexts then goes with
+    /// the connection.
+    async fn let_go(&self, grace: Duration) -> CloseOutcome {
+        let connection = &self.core.connection;
+        let barrier = connection.call(None, "Browser.getVersion", json!({}), grace);
+        match barrier.await {
+            Ok(_) => CloseOutcome::Clean,
+            Err(CdpError::Disconnected { .. }) => CloseOutcome::AlreadyClosed,
+            Err(
+                CdpError::Refused { .. }
+                | CdpError::Timeout { .. }
+                | CdpError::TargetGone { .. }
+                | CdpError::Malformed,
+            ) => CloseOutcome::Unanswered,
+        }
+    }
+
+    /// A browser that somebody else started.
+    pub(crate) fn attached(
+        connection: Connection,
+        boundary: Arc<Boundary>,
+        version: String,
+    ) -> Self {
+        let core = Arc::new(Core {
+            connection,
+            boundary,
+            walls: Walls::Attached,
+        });
+        Self {
+            shelf: Arc::new(Shelf::new(&core)),
+            core,
+            version,
+            process: None,
+        }
+    }
+}
+
+impl Drop for Browser {
+    /// Ends the connection. That alone ends an attached browser's contexts; a process of ours is
+    /// killed by its supervisor.
+    fn drop(&mut self) {
+        self.core.connection.shut();
+    }
 }
 
 /// Puts the boundary up; the calls travel together. The version is the first sign of life.
-async fn raise(
+pub(crate) async fn raise(
     connection: &Connection,
     walls: Walls,
     patience: Duration,
 ) -> Result<String, CdpError> {
     let version = connection.send(None, "Browser.getVersion", json!({}));
-    let calls = match walls {
-        Walls::Up => vec![
-            connection.send(
-                None,
-                "Fetch.enable",
-                json!({"patterns": [{"urlPattern": "*"}]}),
-            ),
-            connection.send(None, "Target.setDiscoverTargets", json!({"discover": true})),
-        ],
+    let mut calls = Vec::new();
+    match walls {
+        Walls::Up => calls.push(connection.send(None, "Fetch.enable", hold_everything())),
+        // The user's own tabs must not be held.
+        Walls::Attached => {}
         #[cfg(feature = "testing")]
-        Walls::Down => Vec::new(),
-    };
+        Walls::Down => {}
+    }
+    let windows = json!({"discover": true});
+    calls.push(connection.send(None, "Target.setDiscoverTargets", windows));
     let version = version.wait(patience).await?;
     for call in calls {
         call.wait(patience).await?;

@@ -1,6 +1,7 @@
 //! A guarded browser session on a real Chrome.
 #![forbid(unsafe_code)]
 
+pub mod attach;
 pub mod connection;
 #[cfg(test)]
 mod connection_tests;
@@ -9,6 +10,7 @@ pub mod error;
 pub mod factory;
 pub mod find;
 pub mod flags;
+mod frames;
 mod host;
 pub mod isolation;
 mod keys;
@@ -29,6 +31,7 @@ pub mod tab;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod transport;
+mod websocket;
 pub mod world;
 
 pub use factory::{CdpSessionFactory, Keep, SessionOptions};

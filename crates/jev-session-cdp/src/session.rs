@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
+use crate::attach::BoundaryKind;
 use crate::dispatch::Dispatch;
 use crate::factory::Lease;
 use crate::network::documents::DocumentFate;
@@ -179,8 +180,12 @@ impl CdpSession {
         if *self.closed.borrow() {
             return Err(SessionError::Closed);
         }
-        if self.counts().breaches > 0 {
-            return Err(SessionError::BoundaryBreach);
+        match self.reader.tab().boundary() {
+            BoundaryKind::Whole if self.counts().breaches > 0 => {
+                return Err(SessionError::BoundaryBreach);
+            }
+            // There our proxy is a wall, not a tripwire: its user's browser has traffic of its own.
+            BoundaryKind::Whole | BoundaryKind::Attached => {}
         }
         let page = self.reader.page();
         let page = page.borrow();

@@ -10,22 +10,19 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::connection::{Connection, EventStream, SessionId};
+use crate::attach::BoundaryKind;
+use crate::connection::{Connection, SessionId};
 use crate::error::CdpError;
 use crate::flags::Walls;
+use crate::frames::Watcher;
 use crate::launch::Browser;
 use crate::network::boundary::Boundary;
-use crate::network::counters::{Counted, NetworkCounters};
+use crate::network::counters::NetworkCounters;
 use crate::network::documents::{DocumentNews, DocumentStream};
 use crate::network::fetch::Fetcher;
 use crate::network::policy::{PageScripts, TabPolicy};
 use crate::network::tabs::TabNet;
 use crate::network::tripwire::Tripwire;
-
-/// How deep frames in processes of their own are followed.
-const MAX_FRAME_DEPTH: u32 = 8;
-/// How long a frame may take to say what it holds.
-const FRAME_ANSWER: Duration = Duration::from_secs(2);
 
 /// The script that runs in a world of its own before any script of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,12 +84,19 @@ impl Browser {
 }
 
 impl Core {
-    /// See [`Browser::blank_tab`].
+    /// See [`Browser::blank_tab`]. Made in a task of its own: a caller that goes away in the middle
+    /// leaves nothing behind, for the finished tab is then dropped.
     pub(crate) async fn blank_tab(
-        &self,
+        self: &Arc<Self>,
         world: WorldScript,
         deadline: Duration,
     ) -> Result<Tab, CdpError> {
+        let core = Arc::clone(self);
+        let making = tokio::spawn(async move { core.make_tab(world, deadline).await });
+        making.await.unwrap_or(Err(CdpError::Malformed))
+    }
+
+    async fn make_tab(&self, world: WorldScript, deadline: Duration) -> Result<Tab, CdpError> {
         let end = Instant::now() + deadline;
         let left = || end.saturating_duration_since(Instant::now());
         let connection = &self.connection;
@@ -103,9 +107,10 @@ impl Core {
             .call(None, "Target.createBrowserContext", params, left())
             .await?;
         let context = text(&answer, "browserContextId")?;
-        let orphan = OrphanContext {
-            connection,
+        let mut orphan = Orphan {
+            core: self,
             context: Some(context.clone()),
+            net: None,
         };
         connection.post(
             None,
@@ -123,6 +128,7 @@ impl Core {
         let target = text(&answer, "targetId")?;
         let net = Arc::new(TabNet::new(context, target.clone(), counters, policy));
         self.boundary.tabs.add_tab(&net);
+        orphan.net = Some(Arc::clone(&net));
         let answer = connection
             .call(
                 None,
@@ -133,30 +139,26 @@ impl Core {
             .await?;
         let session = SessionId::new(&text(&answer, "sessionId")?);
         let events = connection.subscribe(&session);
-        let calls = lock(connection, &session, world);
-        for call in calls {
+        let watcher = Watcher {
+            connection: connection.clone(),
+            session: session.clone(),
+            boundary: Arc::clone(&self.boundary),
+            net: Arc::clone(&net),
+            walls: self.walls,
+        };
+        for call in watcher.lock(world) {
             call.wait(left()).await?;
         }
+        tokio::spawn(watcher.watch(events, 0));
         orphan.adopt();
-        let tab = Tab {
+        Ok(Tab {
             connection: connection.clone(),
             session,
             boundary: Arc::clone(&self.boundary),
             net,
             _tripwire: tripwire,
             closed: AtomicBool::new(false),
-        };
-        tokio::spawn(watch_frames(
-            Watcher {
-                connection: tab.connection.clone(),
-                session: tab.session.clone(),
-                boundary: Arc::clone(&tab.boundary),
-                net: Arc::clone(&tab.net),
-            },
-            events,
-            0,
-        ));
-        Ok(tab)
+        })
     }
 
     /// A tripwire of its own and what a context with it as its proxy is created by.
@@ -166,7 +168,7 @@ impl Core {
         policy: &Arc<OnceLock<TabPolicy>>,
     ) -> Result<(Option<Tripwire>, Value), CdpError> {
         match self.walls {
-            Walls::Up => {}
+            Walls::Up | Walls::Attached => {}
             #[cfg(feature = "testing")]
             Walls::Down => return Ok((None, json!({"disposeOnDetach": true}))),
         }
@@ -218,6 +220,12 @@ impl Tab {
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// How strong its boundary is.
+    #[must_use]
+    pub fn boundary(&self) -> BoundaryKind {
+        self.boundary.kind()
     }
 
     /// Its session, for calls and events.
@@ -320,176 +328,35 @@ impl Drop for Tab {
 }
 
 /// Disposes of a context that no tab took over.
-struct OrphanContext<'a> {
-    connection: &'a Connection,
+struct Orphan<'a> {
+    core: &'a Core,
     context: Option<String>,
+    net: Option<Arc<TabNet>>,
 }
 
-impl OrphanContext<'_> {
+impl Orphan<'_> {
     fn adopt(mut self) {
         self.context = None;
+        self.net = None;
     }
 }
 
-impl Drop for OrphanContext<'_> {
+impl Drop for Orphan<'_> {
     fn drop(&mut self) {
+        if let Some(net) = self.net.take() {
+            net.close();
+            self.core.boundary.tabs.remove_tab(&net);
+        }
         if let Some(context) = self.context.take() {
             let params = json!({"browserContextId": context});
-            self.connection
+            self.core
+                .connection
                 .post(None, "Target.disposeBrowserContext", params);
         }
     }
 }
 
-/// Everything a tab needs before its first page, sent together. The last call is the barrier: what
-/// was sent before it is in force when it answers.
-fn lock(
-    connection: &Connection,
-    session: &SessionId,
-    world: WorldScript,
-) -> Vec<crate::connection::PendingCall> {
-    let send = |method: &str, params: Value| connection.send(Some(session), method, params);
-    vec![
-        send("Page.enable", json!({})),
-        send("Page.setLifecycleEventsEnabled", json!({"enabled": true})),
-        send("Inspector.enable", json!({})),
-        send(
-            "Page.addScriptToEvaluateOnNewDocument",
-            json!({"source": world.source, "worldName": world.name, "runImmediately": true}),
-        ),
-        send(
-            "Page.setInterceptFileChooserDialog",
-            json!({"enabled": true, "cancel": true}),
-        ),
-        send(
-            "Network.enable",
-            json!({"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
-        ),
-        send("Network.setBypassServiceWorker", json!({"bypass": true})),
-        send("Network.overrideNetworkState", online()),
-        send("Target.setAutoAttach", auto_attach()),
-        send("Page.getFrameTree", json!({})),
-    ]
-}
-
-/// Without a network device a page would take itself for offline. The figures say "fast".
-fn online() -> Value {
-    json!({
-        "offline": false,
-        "latency": 0,
-        "downloadThroughput": 1e9,
-        "uploadThroughput": 1e9,
-        "connectionType": "ethernet",
-    })
-}
-
-fn auto_attach() -> Value {
-    json!({"autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true})
-}
-
 fn text(answer: &Value, name: &str) -> Result<String, CdpError> {
     let text = answer.get(name).and_then(Value::as_str);
     text.map(str::to_owned).ok_or(CdpError::Malformed)
-}
-
-/// What the task of one session needs.
-#[derive(Clone)]
-struct Watcher {
-    connection: Connection,
-    session: SessionId,
-    boundary: Arc<Boundary>,
-    net: Arc<TabNet>,
-}
-
-/// Keeps the tab's frames known to the boundary and answers its dialogs.
-async fn watch_frames(watcher: Watcher, mut events: EventStream, depth: u32) {
-    while let Some(event) = events.next().await {
-        let params = &event.params;
-        let field = |name: &str| params.get(name).and_then(Value::as_str);
-        match event.method.as_str() {
-            "Page.frameAttached" | "Page.frameRequestedNavigation" => {
-                if let Some(frame) = field("frameId") {
-                    watcher
-                        .boundary
-                        .tabs
-                        .add_frame(frame.to_owned(), &watcher.net);
-                }
-            }
-            "Page.frameDetached" => {
-                // A frame that only moves into another process keeps its id.
-                if let (Some(frame), Some("remove")) = (field("frameId"), field("reason")) {
-                    watcher.boundary.tabs.remove_frame(frame);
-                    watcher.net.documents.forget(frame);
-                }
-            }
-            "Page.javascriptDialogOpening" => watcher.dismiss(field("type")),
-            "Target.attachedToTarget" => {
-                let kind = params.pointer("/targetInfo/type").and_then(Value::as_str);
-                if let (Some(session), Some("iframe"), true) =
-                    (field("sessionId"), kind, depth < MAX_FRAME_DEPTH)
-                {
-                    let inner = Watcher {
-                        session: SessionId::new(session),
-                        ..watcher.clone()
-                    };
-                    let events = inner.connection.subscribe(&inner.session);
-                    tokio::spawn(follow(inner, events, depth + 1));
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Follows a frame that lives in a process of its own.
-fn follow(
-    watcher: Watcher,
-    events: EventStream,
-    depth: u32,
-) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(async move {
-        let send = |method: &str, params| {
-            watcher
-                .connection
-                .send(Some(&watcher.session), method, params)
-        };
-        let calls = [
-            send("Page.enable", json!({})),
-            send("Network.overrideNetworkState", online()),
-            send("Target.setAutoAttach", auto_attach()),
-        ];
-        let tree = send("Page.getFrameTree", json!({}));
-        for call in calls {
-            // A frame that is gone already has nothing to follow; its requests are refused.
-            let _ = call.wait(FRAME_ANSWER).await;
-        }
-        if let Ok(tree) = tree.wait(FRAME_ANSWER).await {
-            let mut open = vec![tree.get("frameTree").unwrap_or(&Value::Null)];
-            while let Some(node) = open.pop() {
-                if let Some(frame) = node.pointer("/frame/id").and_then(Value::as_str) {
-                    watcher
-                        .boundary
-                        .tabs
-                        .add_frame(frame.to_owned(), &watcher.net);
-                }
-                let children = node.get("childFrames").and_then(Value::as_array);
-                open.extend(children.into_iter().flatten());
-            }
-        }
-        watch_frames(watcher, events, depth).await;
-    })
-}
-
-impl Watcher {
-    /// Dialogs are dismissed, for while one is open nothing else is answered. Leaving a page is
-    /// confirmed: a page must not be able to keep us.
-    fn dismiss(&self, kind: Option<&str>) {
-        self.net.counters.count(Counted::Dialog);
-        let accept = kind == Some("beforeunload");
-        self.connection.post(
-            Some(&self.session),
-            "Page.handleJavaScriptDialog",
-            json!({"accept": accept}),
-        );
-    }
 }

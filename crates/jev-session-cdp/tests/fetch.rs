@@ -99,6 +99,7 @@ async fn address(tab: &Tab) -> String {
 /// A small site with every kind of answer.
 async fn site() -> Server {
     let bomb = gzip_of_zeros(64 << 20);
+    let brotli = brotli_of_zeros(64 << 20);
     Server::start(move |asked: &Asked| match asked.target.as_str() {
         "/" => Reply::of("text/html", "<title>home</title><p>home"),
         "/next" => Reply::of("text/html", "<title>next</title><p>next"),
@@ -121,6 +122,14 @@ async fn site() -> Server {
                 ("content-encoding".into(), "gzip".into()),
             ],
             body: bomb.clone(),
+        },
+        "/brotli-bomb" => Reply::Whole {
+            status: 200,
+            headers: vec![
+                ("content-type".into(), "text/html".into()),
+                ("content-encoding".into(), "br".into()),
+            ],
+            body: brotli.clone(),
         },
         "/unknown-encoding" => Reply::Whole {
             status: 200,
@@ -175,6 +184,18 @@ fn gzip_of_zeros(count: usize) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// The same as a brotli stream, some 100,000 times smaller.
+fn brotli_of_zeros(count: usize) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let mut encoder = brotli::CompressorWriter::new(&mut stream, 1 << 16, 5, 22);
+    let block = vec![0; 1 << 20];
+    for _ in 0..count >> 20 {
+        encoder.write_all(&block).unwrap();
+    }
+    drop(encoder);
+    stream
+}
+
 fn small_caps() -> Caps {
     Caps {
         body_bytes: 1 << 20,
@@ -191,6 +212,7 @@ async fn a_document_that_does_not_come_leaves_the_tab_where_it_is() {
         ("/large", DocumentFate::Failed(FetchFault::TooLarge)),
         ("/endless", DocumentFate::Failed(FetchFault::TooLarge)),
         ("/bomb", DocumentFate::Failed(FetchFault::TooLarge)),
+        ("/brotli-bomb", DocumentFate::Failed(FetchFault::TooLarge)),
         ("/dribble", DocumentFate::Failed(FetchFault::Timeout)),
         ("/silence", DocumentFate::Failed(FetchFault::Timeout)),
         ("/cut", DocumentFate::Failed(FetchFault::Broken)),

@@ -90,7 +90,10 @@ fn kill(pid: u32) {
 async fn fifty_browsers_leave_nothing() {
     for round in 0..50 {
         let browser = launch(BOTH[usize::from(round % 10 == 9)]).await;
-        let (pid, profile) = (browser.pid(), browser.profile().to_path_buf());
+        let (pid, profile) = (
+            browser.pid().unwrap(),
+            browser.profile().unwrap().to_path_buf(),
+        );
         assert!(profile.is_dir());
         let tab = tab(&browser).await;
         if round % 2 == 0 {
@@ -108,7 +111,13 @@ async fn fifty_browsers_leave_nothing() {
 async fn the_profile_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let browser = launch(Preference::Shell).await;
-    let mode = browser.profile().metadata().unwrap().permissions().mode();
+    let mode = browser
+        .profile()
+        .unwrap()
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o700);
     browser.close(GRACE).await;
 }
@@ -118,7 +127,10 @@ async fn a_hung_browser_is_killed_from_outside() {
     for preference in BOTH {
         let browser = launch(preference).await;
         let _tab = tab(&browser).await;
-        let (pid, profile) = (browser.pid(), browser.profile().to_path_buf());
+        let (pid, profile) = (
+            browser.pid().unwrap(),
+            browser.profile().unwrap().to_path_buf(),
+        );
         let stopped = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
         kill_process(stopped, Signal::STOP).unwrap();
         let outcome = browser.close(Duration::from_millis(200)).await;
@@ -133,7 +145,10 @@ async fn a_hung_browser_is_killed_from_outside() {
 async fn a_dropped_browser_dies() {
     let browser = launch(Preference::Shell).await;
     let tab = tab(&browser).await;
-    let (pid, profile) = (browser.pid(), browser.profile().to_path_buf());
+    let (pid, profile) = (
+        browser.pid().unwrap(),
+        browser.profile().unwrap().to_path_buf(),
+    );
     drop(browser);
     let gone = || !is_process(pid) && !profile.exists();
     until("the browser gone", GRACE, gone).await;
@@ -145,7 +160,10 @@ fn a_browser_dies_with_its_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (pid, profile) = runtime.block_on(async {
         let browser = launch(Preference::Shell).await;
-        let of = (browser.pid(), browser.profile().to_path_buf());
+        let of = (
+            browser.pid().unwrap(),
+            browser.profile().unwrap().to_path_buf(),
+        );
         // As when `main` returns early: nobody closes it, nothing runs its destructor's task.
         std::mem::forget(browser);
         of
@@ -168,7 +186,7 @@ async fn a_killed_browser_fails_its_calls_at_once() {
     for preference in BOTH {
         let browser = launch(preference).await;
         let tab = tab(&browser).await;
-        let profile = browser.profile().to_path_buf();
+        let profile = browser.profile().unwrap().to_path_buf();
         let endless = json!({"expression": "new Promise(() => {})", "awaitPromise": true});
         let call = tab
             .connection()
@@ -180,7 +198,7 @@ async fn a_killed_browser_fails_its_calls_at_once() {
             .await
             .unwrap();
         let at = Instant::now();
-        kill(browser.pid());
+        kill(browser.pid().unwrap());
         let sent = Sent::Maybe;
         assert_eq!(call.wait(BOUND).await, Err(CdpError::Disconnected { sent }));
         assert!(at.elapsed() < Duration::from_secs(5));
@@ -241,7 +259,11 @@ async fn holds_a_browser() {
     let browser = launch(preference).await;
     let _tab = tab(&browser).await;
     if std::env::var_os(HOLD).is_some() {
-        println!("HELD {} {}", browser.pid(), browser.profile().display());
+        println!(
+            "HELD {} {}",
+            browser.pid().unwrap(),
+            browser.profile().unwrap().display()
+        );
         std::future::pending::<()>().await;
     }
     browser.close(GRACE).await;
@@ -321,7 +343,7 @@ async fn the_second_wall_stands_where_the_system_allows_it() {
     let browser = launch(Preference::Shell).await;
     assert_eq!(browser.isolation(), possible);
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
-    let apart = namespace("self") != namespace(&browser.pid().to_string());
+    let apart = namespace("self") != namespace(&browser.pid().unwrap().to_string());
     assert_eq!(apart, possible == IsolationState::NoDevice);
     let tab = tab(&browser).await;
     let online = json!({"expression": "navigator.onLine"});
@@ -339,6 +361,9 @@ async fn the_second_wall_stands_where_the_system_allows_it() {
     };
     let browser = Browser::launch(options).await.unwrap();
     assert_eq!(browser.isolation(), IsolationState::NotWanted);
-    assert_eq!(namespace("self"), namespace(&browser.pid().to_string()));
+    assert_eq!(
+        namespace("self"),
+        namespace(&browser.pid().unwrap().to_string())
+    );
     browser.close(GRACE).await;
 }

@@ -58,7 +58,7 @@ async fn check(preference: Preference, device: NetworkDevice, csp: OwnCsp) {
         OwnCsp::On => faults(&reports),
         // More is tried then, and what is counted shifts; nothing may get out all the same.
         OwnCsp::Off => {
-            let out = reports.iter().filter(|report| report.reached);
+            let out = reports.iter().filter(|report| report.reached());
             out.map(|report| report.case.name.to_owned()).collect()
         }
     };

@@ -8,14 +8,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jev_core::access::AccessList;
-use jev_core::ports::CloseOutcome;
+use jev_core::access::{AccessList, CanonicalUrl};
+use jev_core::action::Action;
+use jev_core::contract::Reach;
+use jev_core::ids::{IntentId, Scope};
+use jev_core::permit::Permit;
+use jev_core::policy::ActionPolicy;
+use jev_core::ports::{CloseOutcome, OpenRequest, SessionFactory};
+use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_session_cdp::find::Preference;
 use jev_session_cdp::launch::{Browser, LaunchOptions};
 use jev_session_cdp::network::policy::TabPolicy;
 use jev_session_cdp::tab::{Tab, WorldScript};
 use jev_session_cdp::testing::server::{Reply, Server};
+use jev_session_cdp::{CdpSessionFactory, SessionOptions};
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -42,7 +50,11 @@ async fn launch(preference: Preference) -> Browser {
 }
 
 fn policy(server: &Server) -> TabPolicy {
-    TabPolicy::new(AccessList::parse([server.origin().as_str()]).unwrap())
+    let mut policy = TabPolicy::new(AccessList::parse([server.origin().as_str()]).unwrap());
+    // On a busy machine a page may wait long for its turn; these tests are not about that.
+    policy.caps.request = BOUND;
+    policy.caps.silence = BOUND;
+    policy
 }
 
 async fn call(tab: &Tab, method: &str, params: Value) -> Value {
@@ -115,6 +127,87 @@ async fn thirty_two_tabs_see_nothing_of_each_other() {
     assert_eq!(contexts(&browser).await, 0);
     let browser = Arc::into_inner(browser).unwrap();
     assert_eq!(browser.close(BOUND).await, CloseOutcome::Clean);
+}
+
+/// A site that tells each visitor what it kept of them, and what the server was sent.
+async fn keeping_site() -> Server {
+    Server::start(|asked| {
+        let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
+        let next = match path {
+            "/start" => "<a href=/middle>middle</a>",
+            "/middle" => "<a href=/end>end</a>",
+            _ => "",
+        };
+        let sent = asked.header("cookie").unwrap_or("nothing");
+        let set = match query {
+            "" => String::new(),
+            number => format!(
+                "document.cookie = 'kept={number}'; localStorage.kept = {number}; \
+                 sessionStorage.kept = {number};"
+            ),
+        };
+        Reply::of(
+            "text/html",
+            format!(
+                "<title>{path}</title><p>sent {sent}<p id=p></p>{next}<script>p.append('has ', \
+                 document.cookie || 'nothing', ' ', localStorage.kept || 'nothing', ' ', \
+                 sessionStorage.kept || 'nothing'); {set}</script>"
+            ),
+        )
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thirty_two_sessions_of_one_browser_finish_a_task_of_two_hops_each() {
+    let server = Arc::new(keeping_site().await);
+    let factory = CdpSessionFactory::new(SessionOptions {
+        preference: Preference::Shell,
+        ..SessionOptions::default()
+    });
+    let mut runs = JoinSet::new();
+    let all_open = Arc::new(Barrier::new(32));
+    for number in 1..=32 {
+        let (factory, server) = (factory.clone(), Arc::clone(&server));
+        let all_open = Arc::clone(&all_open);
+        runs.spawn(async move {
+            let start = format!("{}/start?{number}", server.origin());
+            let request = OpenRequest {
+                scope: Scope::new("user", format!("session-{number}"), "tab").unwrap(),
+                start: CanonicalUrl::parse(&start).unwrap(),
+                access: AccessList::parse([server.origin().as_str()]).unwrap(),
+                actions: ActionPolicy::read_only(),
+                reach: Reach::Document,
+            };
+            let session = factory.open(request, BOUND).await.unwrap();
+            let mut page = session.observe(BOUND).await.unwrap();
+            // Nothing of anybody is there, though all use one site at one time.
+            assert_eq!(
+                page.text,
+                "sent nothing\nhas nothing nothing nothing\nmiddle"
+            );
+            all_open.wait().await;
+            for (hop, next) in [("/middle", "\nend"), ("/end", "")] {
+                let target = page.candidates.first().unwrap().clone();
+                let permit = Permit::for_testing(IntentId(1), &page, Action::Click { target });
+                let receipt = session.dispatch(permit, BOUND).await;
+                assert_eq!(receipt, Ok(Receipt::Applied(AppliedEffect::Navigated)));
+                page = session.observe(BOUND).await.unwrap();
+                assert_eq!(page.title, hop);
+                let kept = format!("sent kept={number}\nhas kept={number} {number} {number}{next}");
+                assert_eq!(page.text, kept);
+            }
+            session.close(BOUND).await
+        });
+    }
+    while let Some(report) = runs.join_next().await {
+        let report = report.unwrap();
+        assert_eq!(report.outcome, CloseOutcome::Clean);
+        assert_eq!((report.network.breaches, report.network.allowed), (0, 3));
+    }
+    // The last took the one browser with it.
+    assert_eq!(factory.close(BOUND).await, CloseOutcome::AlreadyClosed);
 }
 
 #[tokio::test(flavor = "multi_thread")]

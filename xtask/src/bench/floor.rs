@@ -11,9 +11,18 @@ use serde_json::{Value, json};
 
 use crate::run::Failure;
 
-const LOOK_AND_CLICK: &str = "(() => { const seen = JSON.stringify({url: location.href, title: document.title, \
-text: document.body.innerText, links: [...document.links].map((a) => [a.href, a.innerText])}); \
-document.links[0].click(); return seen; })()";
+const LOOK: &str = include_str!("look.js");
+const CLICK: &str = include_str!("click.js");
+const LOOK_AND_CLICK: &str = include_str!("look_and_click.js");
+
+/// How long a raw click took to what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clicked {
+    /// To the new document's commit.
+    pub(super) committed: Duration,
+    /// To its DOMContentLoaded.
+    pub(super) parsed: Duration,
+}
 
 /// A browser with nothing around it.
 pub(super) struct RawChrome {
@@ -87,12 +96,40 @@ impl RawChrome {
         Ok(())
     }
 
+    /// Reads the page, timed.
+    pub(super) fn look(&mut self) -> Result<Duration, Failure> {
+        let begun = Instant::now();
+        self.call("Runtime.evaluate", &evaluating(LOOK))?;
+        Ok(begun.elapsed())
+    }
+
+    /// Clicks the first link, timed.
+    pub(super) fn click(&mut self) -> Result<Clicked, Failure> {
+        let begun = Instant::now();
+        self.send("Runtime.evaluate", &evaluating(CLICK))?;
+        self.until(|message| message["method"] == "Page.frameNavigated")?;
+        let committed = begun.elapsed();
+        self.until(|message| message["method"] == "Page.domContentEventFired")?;
+        let parsed = begun.elapsed();
+        self.until(|message| message["method"] == "Page.loadEventFired")?;
+        Ok(Clicked { committed, parsed })
+    }
+
+    /// A whole run of so many hops: open, read and click on each page, read the last. Timed.
+    pub(super) fn run(&mut self, url: &str, hops: u32) -> Result<Duration, Failure> {
+        let begun = Instant::now();
+        self.open(url)?;
+        for _ in 0..hops {
+            self.step()?;
+        }
+        self.look()?;
+        Ok(begun.elapsed())
+    }
+
     /// One step, timed.
     pub(super) fn step(&mut self) -> Result<Duration, Failure> {
         let begun = Instant::now();
-        let evaluate =
-            json!({"expression": LOOK_AND_CLICK, "returnByValue": true, "userGesture": true});
-        self.send("Runtime.evaluate", &evaluate)?;
+        self.send("Runtime.evaluate", &evaluating(LOOK_AND_CLICK))?;
         self.until(|message| message["method"] == "Page.domContentEventFired")?;
         let took = begun.elapsed();
         self.until(|message| message["method"] == "Page.loadEventFired")?;
@@ -131,6 +168,10 @@ impl RawChrome {
             }
         }
     }
+}
+
+fn evaluating(script: &str) -> Value {
+    json!({"expression": script, "returnByValue": true, "userGesture": true})
 }
 
 impl Drop for RawChrome {

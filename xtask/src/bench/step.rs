@@ -4,17 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jev_agent::{CancellationToken, Observers, Ports};
 use jev_core::access::{AccessList, AccessPattern};
-use jev_core::action::Action;
-use jev_core::contract::Reach;
-use jev_core::ids::{IntentId, Scope};
+use jev_core::action::{Action, Operation};
+use jev_core::contract::{ContractDraft, Goal, Mode, Reach};
+use jev_core::ids::{IntentId, RunId, Scope};
 use jev_core::permit::Permit;
 use jev_core::policy::ActionPolicy;
 use jev_core::ports::{OpenRequest, Session, SessionFactory};
 use jev_core::receipt::{AppliedEffect, Receipt};
+use jev_core::status::Status;
 use jev_eval::site::Site;
+use jev_judge::scripted::{ScriptedDecision, ScriptedJudge};
 use jev_session_cdp::find::{Preference, find};
 use jev_session_cdp::{CdpSessionFactory, SessionOptions};
+use jev_verify::VerifierSpec;
 use serde::Serialize;
 
 use super::floor::RawChrome;
@@ -48,10 +52,32 @@ struct Row {
     step: Figures,
     ratio_of_medians: f64,
     ratio_of_minima: f64,
-    observe: Figures,
-    act: Figures,
+    observe: Part,
+    dispatch: Part,
+    click_to_settled: Part,
     settle_and_observe: Figures,
     baseline: Option<Figures>,
+}
+
+/// A part of a step, or a whole run, beside the least that the raw protocol needs for the same.
+#[derive(Serialize)]
+struct Part {
+    ours: Figures,
+    floor: Figures,
+    ratio_of_medians: f64,
+    ratio_of_minima: f64,
+}
+
+impl Part {
+    fn of(ours: &[Duration], floor: &[Duration]) -> Self {
+        let (ours, floor) = (Figures::of(ours), Figures::of(floor));
+        Self {
+            ours,
+            floor,
+            ratio_of_medians: ours.median / floor.median,
+            ratio_of_minima: ours.min / floor.min,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -59,6 +85,9 @@ struct StepReport {
     browser: String,
     repeats: u32,
     rows: Vec<Row>,
+    /// Two hops through the whole navigator, an exclusive context opened and closed included,
+    /// beside two raw steps in a tab that is there already.
+    whole_run: Part,
     open_cold: f64,
     open_warm: Figures,
     close: Figures,
@@ -82,6 +111,7 @@ pub(super) async fn command(arguments: &Arguments) -> Result<(), Failure> {
     for (page, start) in [("tiny page", "tiny-a.html"), ("300 nodes", "wide-a.html")] {
         rows.push(row(arguments, &factory, &site, &chrome.program, page, start).await?);
     }
+    let whole_run = whole_run(arguments, &factory, &site, &chrome.program).await?;
     let (mut opened, mut closed) = (Vec::new(), Vec::new());
     for _ in 0..10 {
         let begun = Instant::now();
@@ -102,6 +132,7 @@ pub(super) async fn command(arguments: &Arguments) -> Result<(), Failure> {
             .into_owned(),
         repeats: arguments.repeats,
         rows,
+        whole_run,
         open_cold,
         open_warm: Figures::of(&opened),
         close: Figures::of(&closed),
@@ -146,8 +177,14 @@ async fn row(
     session.observe(BOUND).await.map_err(failed)?;
     let (mut floor, mut step) = (Vec::new(), Vec::new());
     let (mut observe, mut act, mut settle) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut click, mut raw_look) = (Vec::new(), Vec::new());
+    let (mut raw_commit, mut raw_click) = (Vec::new(), Vec::new());
     for number in 0..arguments.repeats {
         floor.push(raw.step()?);
+        raw_look.push(raw.look()?);
+        let clicked = raw.click()?;
+        raw_commit.push(clicked.committed);
+        raw_click.push(clicked.parsed);
         let begun = Instant::now();
         let page = session.observe(BOUND).await.map_err(failed)?;
         let looked = begun.elapsed();
@@ -172,6 +209,7 @@ async fn row(
         observe.push(looked);
         act.push(acted - looked);
         settle.push(whole - acted);
+        click.push(whole - looked);
     }
     session.close(BOUND).await;
     drop(raw);
@@ -186,11 +224,56 @@ async fn row(
         step,
         ratio_of_medians: step.median / floor.median,
         ratio_of_minima: step.min / floor.min,
-        observe: Figures::of(&observe),
-        act: Figures::of(&act),
+        observe: Part::of(&observe, &raw_look),
+        dispatch: Part::of(&act, &raw_commit),
+        click_to_settled: Part::of(&click, &raw_click),
         settle_and_observe: Figures::of(&settle),
         baseline,
     })
+}
+
+/// Runs of two hops, ours and the floor's in turn.
+async fn whole_run(
+    arguments: &Arguments,
+    factory: &CdpSessionFactory,
+    site: &Site,
+    program: &Path,
+) -> Result<Part, Failure> {
+    let start = site.url("run-a.html").map_err(failed)?;
+    let mut raw = RawChrome::launch(program)?;
+    let (mut ours, mut floor) = (Vec::new(), Vec::new());
+    for number in 0..arguments.repeats.div_ceil(4) {
+        floor.push(raw.run(start.as_str(), 2)?);
+        let decisions = vec![
+            ScriptedDecision::click("Go to b"),
+            ScriptedDecision::click("Go to c"),
+            ScriptedDecision::operation(Operation::Done),
+        ];
+        let verifier = VerifierSpec::new().expect_all(["The answer is 42".to_owned()]);
+        let ports = Ports {
+            factory: Arc::new(factory.clone()),
+            judge: Arc::new(ScriptedJudge::new(decisions)),
+            verifier: verifier.build().map_err(failed)?,
+        };
+        let mut draft = ContractDraft::new(
+            Goal::new("What is the answer?").map_err(failed)?,
+            Scope::new("bench", "run", "tab").map_err(failed)?,
+            start.clone(),
+            AccessList::new(vec![AccessPattern::folder_of(&start)]).map_err(failed)?,
+        );
+        draft.mode = Mode::Enforce;
+        let contract = draft.check().map_err(failed)?;
+        let id = RunId(u64::from(number) + 1);
+        let mut observers = Observers::new();
+        let begun = Instant::now();
+        let cancel = CancellationToken::new();
+        let report = jev_agent::run(id, contract, &ports, &mut observers, &cancel).await;
+        ours.push(begun.elapsed());
+        if !matches!(report.status, Status::Verified(_)) {
+            return Err(failed(format!("a run ended as {:?}", report.status)));
+        }
+    }
+    Ok(Part::of(&ours, &floor))
 }
 
 /// The same step through the headless_chrome crate, from a package of its own outside the workspace.
@@ -235,6 +318,17 @@ fn write_pages(folder: &Path) -> std::io::Result<()> {
             std::fs::write(folder.join(format!("{kind}-{name}.html")), page)?;
         }
     }
+    for (name, next, body) in [
+        ("a", "b", "Nothing here."),
+        ("b", "c", "Nor here."),
+        ("c", "a", "The answer is 42."),
+    ] {
+        let page = format!(
+            "<!doctype html><meta charset=\"utf-8\"><title>Run {name}</title><h1>Page {name}</h1>\
+             <a href=\"run-{next}.html\">Go to {next}</a>\n<p>{body}</p>"
+        );
+        std::fs::write(folder.join(format!("run-{name}.html")), page)?;
+    }
     Ok(())
 }
 
@@ -250,6 +344,15 @@ fn print(report: &StepReport) {
             figures.median, figures.min, figures.p95
         )
     };
+    let part = |name: &str, part: &Part| {
+        println!(
+            "    {name:<18} {}   {:.2} x its floor {:.1} (minima {:.2} x)",
+            shown(&part.ours),
+            part.ratio_of_medians,
+            part.floor.median,
+            part.ratio_of_minima
+        );
+    };
     for row in &report.rows {
         println!("{}", row.page);
         println!("  raw floor            {}", shown(&row.floor));
@@ -259,8 +362,9 @@ fn print(report: &StepReport) {
             row.ratio_of_medians,
             row.ratio_of_minima
         );
-        println!("    look               {}", shown(&row.observe));
-        println!("    guarded click      {}", shown(&row.act));
+        part("look", &row.observe);
+        part("guarded click", &row.dispatch);
+        part("click to settled", &row.click_to_settled);
         println!("    rest and look      {}", shown(&row.settle_and_observe));
         if let Some(baseline) = &row.baseline {
             println!(
@@ -270,6 +374,7 @@ fn print(report: &StepReport) {
             );
         }
     }
+    part("run of two hops", &report.whole_run);
     println!("open, cold             {:6.1}", report.open_cold);
     println!("open, browser running  {}", shown(&report.open_warm));
     println!("close                  {}", shown(&report.close));

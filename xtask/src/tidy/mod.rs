@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the rules of this repository that no compiler knows, each with the place
 //! where it is written down.
 
+mod claims;
 mod documents;
 mod edges;
 mod sources;
@@ -38,7 +39,7 @@ struct Rule {
     check: Check,
 }
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     Rule {
         name: "Arrows between crates",
         check: edges::workspace,
@@ -90,6 +91,10 @@ const RULES: [Rule; 13] = [
     Rule {
         name: "Decisions are numbered",
         check: documents::decisions,
+    },
+    Rule {
+        name: "Claims with their proof",
+        check: claims::proven,
     },
 ];
 

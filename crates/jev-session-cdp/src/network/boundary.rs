@@ -18,7 +18,9 @@ use super::filter::{Refusal, judge};
 use super::paused::{Paused, ResourceKind};
 use super::policy::{OwnCsp, TabPolicy};
 use super::tabs::{InFlight, Owner, TabNet, Tabs};
-use crate::connection::{Connection, EventStream};
+use crate::attach::BoundaryKind;
+use crate::connection::{Connection, EventStream, SessionId};
+use crate::flags::Walls;
 
 /// How long the browser may take to accept an answer.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -49,6 +51,7 @@ const OWN_PERMISSIONS: &str = "attribution-reporting=(), bluetooth=(), browsing-
 #[derive(Debug)]
 pub(crate) struct Boundary {
     connection: Connection,
+    walls: Walls,
     pub(crate) tabs: Tabs,
     /// What belongs to no tab.
     pub(crate) counters: Arc<NetworkCounters>,
@@ -64,20 +67,34 @@ enum Next {
 }
 
 impl Boundary {
-    pub(crate) fn new(connection: Connection, counters: Arc<NetworkCounters>) -> Arc<Self> {
+    pub(crate) fn new(
+        connection: Connection,
+        counters: Arc<NetworkCounters>,
+        walls: Walls,
+    ) -> Arc<Self> {
         Arc::new(Self {
             connection,
+            walls,
             tabs: Tabs::new(),
             counters,
             hops: Mutex::default(),
         })
     }
 
+    /// How strong it is.
+    pub(crate) const fn kind(&self) -> BoundaryKind {
+        if self.walls.hold_by_session() {
+            BoundaryKind::Attached
+        } else {
+            BoundaryKind::Whole
+        }
+    }
+
     /// Reads root events until the connection ends.
     pub(crate) async fn run(self: Arc<Self>, mut events: EventStream) {
         while let Some(event) = events.next().await {
             match event.method.as_str() {
-                "Fetch.requestPaused" => self.paused(&event.params),
+                "Fetch.requestPaused" => self.paused(&event.params, None),
                 "Target.targetCreated" => self.target_created(&event.params),
                 "Target.targetDestroyed" => {
                     if let Some(target) = event.params.get("targetId").and_then(Value::as_str) {
@@ -90,14 +107,15 @@ impl Boundary {
         }
     }
 
-    fn paused(self: &Arc<Self>, params: &Value) {
-        let paused = match Paused::read(params) {
+    /// Takes a held request up. `session` is the one that holds it, none for the browser.
+    pub(crate) fn paused(self: &Arc<Self>, params: &Value, session: Option<&SessionId>) {
+        let paused = match Paused::read(params, session) {
             Ok(paused) => paused,
             Err(id) => {
                 // Without an id it stays held for ever, which is as good.
                 if let Some(id) = id {
                     self.counters.count(Counted::Kind);
-                    self.fail(&id);
+                    self.fail(session, &id);
                 }
                 return;
             }
@@ -126,7 +144,7 @@ impl Boundary {
                             let counters = from.as_ref().map(|tab| &tab.counters);
                             let counters = counters.unwrap_or(&boundary.counters);
                             counters.count(Refusal::UnknownFrame.counted());
-                            boundary.fail(&paused.request_id);
+                            boundary.fail(paused.session.as_ref(), &paused.request_id);
                         }
                     }
                 });
@@ -139,7 +157,7 @@ impl Boundary {
         let next = tokio::select! {
             next = self.decide(&paused, &tab) => next,
             () = tab.closed() => {
-                self.fail(&paused.request_id);
+                self.fail(paused.session.as_ref(), &paused.request_id);
                 Next::Done
             }
         };
@@ -201,7 +219,7 @@ impl Boundary {
                     (DocumentFate::Answered { status }, Next::Done)
                 };
                 self.report(paused, tab, fate);
-                self.fulfil(&paused.request_id, fetched, policy.csp).await;
+                self.fulfil(paused, fetched, policy.csp).await;
                 next
             }
             Err(fault) => {
@@ -236,14 +254,14 @@ impl Boundary {
                 "responseCode": 204,
                 "responseHeaders": [],
             });
-            self.answer("Fetch.fulfillRequest", params).await;
+            self.answer(paused, "Fetch.fulfillRequest", params).await;
         } else {
             let params = json!({"requestId": paused.request_id, "errorReason": reason});
-            self.answer("Fetch.failRequest", params).await;
+            self.answer(paused, "Fetch.failRequest", params).await;
         }
     }
 
-    async fn fulfil(&self, request_id: &str, fetched: Fetched, csp: OwnCsp) {
+    async fn fulfil(&self, paused: &Paused, fetched: Fetched, csp: OwnCsp) {
         let mut headers: Vec<Value> = fetched
             .headers
             .iter()
@@ -257,25 +275,26 @@ impl Boundary {
             OwnCsp::Off => {}
         }
         let params = json!({
-            "requestId": request_id,
+            "requestId": paused.request_id,
             "responseCode": fetched.status,
             "responseHeaders": headers,
             "body": STANDARD.encode(&fetched.body),
         });
         drop(fetched);
-        self.answer("Fetch.fulfillRequest", params).await;
+        self.answer(paused, "Fetch.fulfillRequest", params).await;
     }
 
-    async fn answer(&self, method: &str, params: Value) {
+    async fn answer(&self, paused: &Paused, method: &str, params: Value) {
+        let session = paused.session.as_ref();
         // An error means that the page no longer wants it, or that the browser is gone.
-        if let Err(error) = self.connection.call(None, method, params, ANSWER).await {
+        if let Err(error) = self.connection.call(session, method, params, ANSWER).await {
             tracing::debug!(%error, method, "an answer was not accepted");
         }
     }
 
-    fn fail(&self, request_id: &str) {
+    fn fail(&self, session: Option<&SessionId>, request_id: &str) {
         let params = json!({"requestId": request_id, "errorReason": "BlockedByClient"});
-        self.connection.post(None, "Fetch.failRequest", params);
+        self.connection.post(session, "Fetch.failRequest", params);
     }
 
     fn report(&self, paused: &Paused, tab: &TabNet, fate: DocumentFate) {
@@ -308,6 +327,10 @@ impl Boundary {
         match kind {
             "page" | "tab" if opened => {
                 let owner = owner();
+                if owner.is_none() && self.walls == Walls::Attached {
+                    // The user's own window.
+                    return;
+                }
                 let counters = owner.as_ref().map_or(&self.counters, |tab| &tab.counters);
                 counters.count(Counted::Window);
                 self.tabs.add_stranger(target.to_owned(), owner);
@@ -330,6 +353,11 @@ impl Boundary {
         let counters = tab.as_ref().map_or(&self.counters, |tab| &tab.counters);
         counters.count(Counted::Download);
     }
+}
+
+/// The parameters that have every request held.
+pub(crate) fn hold_everything() -> Value {
+    json!({"patterns": [{"urlPattern": "*"}]})
 }
 
 fn within_caps(tab: &TabNet, policy: &TabPolicy) -> Result<(), Refusal> {

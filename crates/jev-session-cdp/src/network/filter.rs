@@ -102,7 +102,7 @@ mod tests {
             "request": {"method": method, "url": url, "headers": headers},
         });
         let policy = TabPolicy::new(AccessList::parse(["http://h/docs/*"]).unwrap());
-        judge(&Paused::read(&event).unwrap(), &policy).err()
+        judge(&Paused::read(&event, None).unwrap(), &policy).err()
     }
 
     #[test]
@@ -162,11 +162,11 @@ mod tests {
     #[test]
     fn an_event_that_is_not_understood_still_gives_its_id() {
         assert_eq!(
-            Paused::read(&json!({"requestId": "7"}))
+            Paused::read(&json!({"requestId": "7"}), None)
                 .unwrap_err()
                 .as_deref(),
             Some("7")
         );
-        assert!(Paused::read(&json!({})).unwrap_err().is_none());
+        assert!(Paused::read(&json!({}), None).unwrap_err().is_none());
     }
 }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::connection::SessionId;
+
 /// What a request is for. The protocol's `ResourceType`; a type we don't know is
 /// [`ResourceKind::Unknown`] and refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
@@ -68,6 +70,9 @@ pub(crate) struct Paused {
     /// The held request whose redirect led here.
     #[serde(default)]
     pub(crate) redirected_request_id: Option<String>,
+    /// The session that holds it, and by which it is answered; none for the browser as a whole.
+    #[serde(skip)]
+    pub(crate) session: Option<SessionId>,
 }
 
 /// What is asked for.
@@ -83,8 +88,15 @@ pub(crate) struct HeldRequest {
 
 impl Paused {
     /// Reads the event. On failure the id alone, when there is one: such a request is failed.
-    pub(crate) fn read(params: &Value) -> Result<Self, Option<String>> {
-        Self::deserialize(params).map_err(|_| {
+    pub(crate) fn read(
+        params: &Value,
+        session: Option<&SessionId>,
+    ) -> Result<Self, Option<String>> {
+        let read = Self::deserialize(params).map(|paused| Self {
+            session: session.cloned(),
+            ..paused
+        });
+        read.map_err(|_| {
             params
                 .get("requestId")
                 .and_then(Value::as_str)

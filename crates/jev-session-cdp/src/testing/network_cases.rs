@@ -103,6 +103,7 @@ pub const NETWORK_CASES: &[NetworkCase] = &[
     case("beacon", &[Refused::Methods]),
     case("beacon-unload", &[Refused::Methods]).ending_on("/plain"),
     case("click-handler-location", &[Refused::Documents]).clicked(),
+    case("compression-dictionary", &[]).silent(),
     case("csp-report", &[Refused::Methods]).with(&[(
         "content-security-policy",
         "img-src 'none'; report-uri {{FORBIDDEN}}/hit",
@@ -115,6 +116,7 @@ pub const NETWORK_CASES: &[NetworkCase] = &[
     case("css-background", &[Refused::Resources]),
     case("css-font", &[Refused::Kinds]),
     case("css-import", &[Refused::Resources]),
+    case("css-references", &[Refused::Resources]),
     case("dns-prefetch", &[]).silent(),
     case("document-write", &[Refused::Resources]),
     case("download-attachment", &[Refused::Downloads])
@@ -155,6 +157,7 @@ pub const NETWORK_CASES: &[NetworkCase] = &[
     case("icon", &[]),
     case("iframe", &[Refused::Documents]),
     case("iframe-blob", &[Refused::Resources]),
+    case("iframe-credentialless", &[Refused::Documents]),
     case("iframe-data", &[Refused::Resources]),
     case("iframe-javascript", &[Refused::Resources]),
     case("iframe-nested", &[Refused::Documents]),

@@ -86,15 +86,35 @@ pub struct CaseReport {
     pub case: &'static NetworkCase,
     /// What was wrong; empty when all was as the table says.
     pub faults: Vec<CaseFault>,
+    /// Connections that the forbidden server saw.
+    pub connections: u64,
+    /// Datagrams that the forbidden server saw.
+    pub datagrams: u64,
+}
+
+impl CaseReport {
+    fn of(case: &'static NetworkCase, site: Option<&Site>, faults: Vec<CaseFault>) -> Self {
+        let forbidden = site.map(|site| &site.forbidden);
+        Self {
+            case,
+            faults,
+            connections: forbidden.map_or(0, |server| server.connections()),
+            datagrams: forbidden.map_or(0, |server| server.datagrams()),
+        }
+    }
+
     /// Whether the forbidden server was reached.
-    pub reached: bool,
+    #[must_use]
+    pub const fn reached(&self) -> bool {
+        self.connections + self.datagrams > 0
+    }
 }
 
 /// Runs every case behind the boundary and compares with the table.
 pub async fn run_network_cases(
     browser: &Arc<Browser>,
     folder: &Path,
-    cases: &'static [NetworkCase],
+    cases: impl IntoIterator<Item = &'static NetworkCase>,
     csp: OwnCsp,
 ) -> Vec<CaseReport> {
     run_all(browser, folder, cases, csp)
@@ -109,11 +129,7 @@ pub async fn run_network_cases(
                 Ok(outcome) => compare(browser, case, csp, &outcome, &mut faults),
                 Err(fault) => faults.push(fault),
             }
-            CaseReport {
-                case,
-                faults,
-                reached: site.as_ref().and_then(reached).is_some(),
-            }
+            CaseReport::of(case, site.as_ref(), faults)
         })
         .collect()
 }
@@ -124,7 +140,7 @@ pub async fn run_network_cases(
 pub async fn run_controls(
     browser: &Arc<Browser>,
     folder: &Path,
-    cases: &'static [NetworkCase],
+    cases: impl IntoIterator<Item = &'static NetworkCase>,
 ) -> Vec<CaseReport> {
     let all = run_all(browser, folder, cases, OwnCsp::Off).await;
     all.into_iter()
@@ -134,11 +150,7 @@ pub async fn run_controls(
                 (Control::Reaches, false) => vec![CaseFault::Harmless],
                 (Control::Reaches, true) | (Control::Silent, _) => Vec::new(),
             };
-            CaseReport {
-                case,
-                faults,
-                reached,
-            }
+            CaseReport::of(case, site.as_ref(), faults)
         })
         .collect()
 }
@@ -152,7 +164,7 @@ type Ran = (
 async fn run_all(
     browser: &Arc<Browser>,
     folder: &Path,
-    cases: &'static [NetworkCase],
+    cases: impl IntoIterator<Item = &'static NetworkCase>,
     csp: OwnCsp,
 ) -> Vec<Ran> {
     let slots = Arc::new(Semaphore::new(AT_ONCE));

@@ -3,7 +3,7 @@
 use jev_core::receipt::{AppliedEffect, RejectCause, StaleCause};
 
 use super::Expect::{Candidates, Labels, Leads, NoText, Path, Refused, Text, Title};
-use super::Step::{Change, Click, Down, Look};
+use super::Step::{Change, Click, Crashes, Down, Look};
 use super::{NAVIGATED, Outcome, PageCase, applied, rejected, stale};
 
 /// What becomes of actions.
@@ -253,5 +253,25 @@ pub const CASES: &[PageCase] = &[
             Click("To the goal", NAVIGATED),
             Look(&[Title("Goal")]),
         ],
+    ),
+    PageCase::new(
+        "heavy",
+        "what is too large, endless or too slow fails in time and the page stays",
+        &[
+            Look(&[Text("SEEN all the same")]),
+            Click("Huge", applied(AppliedEffect::DestinationFailed)),
+            Look(&[Title("Heavy")]),
+            Click("Endless", applied(AppliedEffect::DestinationFailed)),
+            Look(&[Title("Heavy")]),
+            Click("Dribble", applied(AppliedEffect::DestinationFailed)),
+            Look(&[Title("Heavy")]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal")]),
+        ],
+    ),
+    PageCase::new(
+        "crashing",
+        "a tab that dies is told as such, and the session still closes",
+        &[Look(&[Text("SEEN before")]), Crashes("To the goal")],
     ),
 ];

@@ -60,6 +60,8 @@ pub enum Step {
     LookUntil(&'static [Expect]),
     /// Reading must end as a page that hangs.
     Hangs,
+    /// The page's process dies; reading and clicking the candidate of this label must say so.
+    Crashes(&'static str),
     /// The page's own `change()` runs.
     Change,
     /// Clicks the candidate of this label.
@@ -104,6 +106,8 @@ const NAVIGATED: Outcome = applied(AppliedEffect::Navigated);
 pub enum Expect {
     /// The title.
     Title(&'static str),
+    /// A part of the title.
+    TitleHas(&'static str),
     /// The whole text.
     Reads(&'static str),
     /// A part of the text.

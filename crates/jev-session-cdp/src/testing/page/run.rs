@@ -14,7 +14,7 @@ use jev_core::permit::Permit;
 use jev_core::policy::{ActionPolicy, NameRule};
 use jev_core::ports::{CloseOutcome, OpenRequest, Session};
 use jev_core::receipt::Receipt;
-use jev_core::snapshot::Snapshot;
+use jev_core::snapshot::{Candidate, Snapshot};
 
 use super::site::PageSite;
 use super::{Expect, Outcome, PageCase, Step};
@@ -156,20 +156,32 @@ async fn run_step(
             }) => Ok(()),
             other => Err(format!("not hung: {other:?}")),
         },
+        Step::Crashes(label) => {
+            let seen = page.as_ref().ok_or("no look yet")?;
+            session.crash(Duration::from_secs(2)).await;
+            let read = session.observe(BOUND).await.map(drop);
+            if read != Err(SessionError::Crashed) {
+                return Err(format!("not crashed: {read:?}"));
+            }
+            let target = candidate(seen, label)?;
+            let permit = Permit::for_testing(IntentId(1), seen, Action::Click { target });
+            let acted = session.dispatch(permit, BOUND).await;
+            let crashed = DispatchError {
+                sent: Sent::SurelyNot,
+                error: SessionError::Crashed,
+            };
+            (acted == Err(crashed))
+                .then_some(())
+                .ok_or_else(|| format!("not crashed: {acted:?}"))
+        }
         Step::Change => session
             .run_in_page("change()", BOUND)
             .await
             .map_err(|error| error.to_string()),
         Step::Click(label, outcome) => {
             let seen = page.as_ref().ok_or("no look yet")?;
-            let target = seen
-                .candidates
-                .iter()
-                .find(|candidate| candidate.label == *label)
-                .ok_or_else(|| format!("no candidate `{label}`"))?;
-            let action = Action::Click {
-                target: target.clone(),
-            };
+            let target = candidate(seen, label)?;
+            let action = Action::Click { target };
             act(session, seen, action, outcome).await
         }
         Step::Down(pages, outcome) => {
@@ -191,6 +203,14 @@ async fn run_step(
                 .ok_or_else(|| format!("waited: {seen:?}"))
         }
     }
+}
+
+fn candidate(seen: &Snapshot, label: &str) -> Result<Candidate, String> {
+    let mut all = seen.candidates.iter();
+    let found = all.find(|candidate| candidate.label == label);
+    found
+        .cloned()
+        .ok_or_else(|| format!("no candidate `{label}`"))
 }
 
 async fn look(session: &CdpSession) -> Result<Snapshot, String> {
@@ -248,6 +268,7 @@ fn one_holds(seen: &Snapshot, expect: &Expect, folder: &Path, case: &PageCase) -
     };
     match *expect {
         Expect::Title(title) => seen.title == title,
+        Expect::TitleHas(part) => seen.title.contains(part),
         Expect::Reads(text) => seen.text == text,
         Expect::Text(text) => seen.text.contains(text),
         Expect::NoText(text) => !seen.text.contains(text),

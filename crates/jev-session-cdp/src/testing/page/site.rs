@@ -10,6 +10,9 @@ use crate::testing::server::{Asked, Reply, Server};
 /// How long the slow places take.
 const SLOW: Duration = Duration::from_millis(150);
 
+/// The size of a page that is too large.
+const HUGE: usize = 50 * 1024 * 1024;
+
 /// The site, and a server that must never see anything.
 #[derive(Debug)]
 pub struct PageSite {
@@ -49,6 +52,9 @@ fn answer(asked: &Asked, folder: &Path, elsewhere: &str) -> Reply {
             headers: vec![("content-disposition".into(), "attachment".into())],
             body: b"file".to_vec(),
         },
+        "/huge" => Reply::of("text/html", vec![b'x'; HUGE]),
+        "/endless" => Reply::Endless,
+        "/dribble" => Reply::Dribble(Duration::from_secs(1)),
         "/slow/one" => Reply::Later(SLOW, "one"),
         "/slow/two" => Reply::Later(SLOW, "two"),
         _ => page(path, folder, elsewhere),

@@ -1,0 +1,1 @@
+document.links[0].click()
