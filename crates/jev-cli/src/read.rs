@@ -62,6 +62,10 @@ async fn run(
         chrome: args.chrome.clone(),
         ..SessionOptions::default()
     }));
+    let factory = match &trajectory {
+        Some(trajectory) => trajectory.watch(factory),
+        None => factory,
+    };
     let ports = Ports {
         factory,
         judge: Arc::clone(&prepared.chosen.judge),
