@@ -9,6 +9,7 @@ mod judge;
 mod late;
 mod read;
 mod reader;
+mod session;
 mod source;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 pub use error::ConfigError;
 pub use judge::JudgeSettings;
 pub use read::{Overrides, READ_VERSION, ReadSettings, TEXT_CHARS, TEXT_CHARS_MAX, TEXT_CHARS_MIN};
+pub use session::SessionSettings;
 pub use source::{ABOUT_MAX_CHARS, NAME_MAX_CHARS, SOURCES_MAX, SourceSettings};
 
 use crate::permission::Ruling;
@@ -48,6 +50,8 @@ pub struct Config {
     pub permission: Ruling,
     /// The MCP server's bounds.
     pub mcp: McpSettings,
+    /// Sessions that an agent keeps.
+    pub session: SessionSettings,
 }
 
 impl Default for Config {
@@ -61,6 +65,7 @@ impl Default for Config {
             read: ReadSettings::default(),
             permission: Ruling::Allow,
             mcp: McpSettings::default(),
+            session: SessionSettings::default(),
         }
     }
 }
@@ -184,6 +189,10 @@ impl Config {
             Some(table) => read_mcp(table)?,
             None => McpSettings::default(),
         };
+        let session = match root.table("session")? {
+            Some(table) => SessionSettings::read(table)?,
+            None => SessionSettings::default(),
+        };
         let sources = read_sources(&mut root)?;
         root.finish()?;
         Ok(Self {
@@ -194,6 +203,7 @@ impl Config {
             read,
             permission,
             mcp,
+            session,
         })
     }
 

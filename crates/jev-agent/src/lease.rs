@@ -173,6 +173,11 @@ impl Session for Lease {
         self.session.scope()
     }
 
+    async fn picture(&self, page: &Snapshot, bound: Duration) -> Option<Vec<u8>> {
+        self.check().ok()?;
+        self.session.picture(page, bound).await
+    }
+
     async fn observe(&self, deadline: Duration) -> Result<Snapshot, SessionError> {
         self.check()?;
         let snapshot = self.session.observe(deadline).await?;

@@ -13,6 +13,7 @@ pub mod pages;
 pub mod permission;
 pub mod runtime;
 pub mod scenario;
+pub mod session_tools;
 pub mod shared_session;
 pub mod source;
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod lines;
 mod progress;
 mod queue;
 mod resources;
+mod streams;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

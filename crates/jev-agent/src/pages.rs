@@ -315,6 +315,7 @@ impl PageSession {
             Role::Button | Role::Tab | Role::Switch | Role::MenuItem => {
                 Receipt::Applied(AppliedEffect::Changed)
             }
+            Role::ScrollAreaDown | Role::ScrollAreaUp => Receipt::Applied(AppliedEffect::Scrolled),
         }
     }
 }

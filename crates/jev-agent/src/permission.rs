@@ -13,6 +13,9 @@ pub struct PermissionRequest<'a> {
     pub context: Option<&'a RunContext>,
     /// What the agent wants to know, where it said so.
     pub goal: Option<&'a str>,
+    /// What the agent wants to do by its own hand, in our words, where it is not reading. Holds
+    /// names and addresses, never what is typed.
+    pub act: Option<&'a str>,
 }
 
 /// The host's rule for a call.

@@ -200,6 +200,24 @@ impl Act<'_> {
     }
 }
 
+/// Closes a session's tab from outside, while a run or an act is under way on it: that ends with a
+/// typed error then. The session itself is closed as well afterwards, which writes down its end.
+#[derive(Clone)]
+pub struct Closer(Option<Arc<dyn Session>>);
+
+impl Closer {
+    /// Closes the tab.
+    pub async fn close(&self, grace: Duration) -> CloseReport {
+        match &self.0 {
+            Some(session) => session.close(grace).await,
+            None => CloseReport {
+                outcome: jev_core::ports::CloseOutcome::AlreadyClosed,
+                network: jev_core::ports::NetworkCounts::default(),
+            },
+        }
+    }
+}
+
 /// A tab shared between a judge and a host.
 pub struct SharedSession {
     tab: Tab,
@@ -219,10 +237,11 @@ impl SharedSession {
     /// # Errors
     /// [`SharedError`]; nothing stays open then.
     pub async fn open(parts: SharedParts) -> Result<Self, SharedError> {
-        let session = parts
-            .factory
-            .open(parts.request.clone(), parts.deadline)
-            .await?;
+        let factory = match &parts.trajectory {
+            Some(trajectory) => trajectory.watch(parts.factory),
+            None => parts.factory,
+        };
+        let session = factory.open(parts.request.clone(), parts.deadline).await?;
         // Closed when it is dropped.
         let tab = Tab::new(session, u32::MAX);
         if *tab.session()?.scope() != parts.request.scope {
@@ -471,6 +490,12 @@ impl SharedSession {
     #[must_use]
     pub fn trajectory(&self) -> Option<&Trajectory> {
         self.trajectory.as_ref()
+    }
+
+    /// What closes the tab under whatever is under way on it.
+    #[must_use]
+    pub fn closer(&self) -> Closer {
+        Closer(self.tab.session().ok().map(Arc::clone))
     }
 
     /// Closes the tab. Dropped without, it is closed in the background.

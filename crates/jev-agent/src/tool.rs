@@ -10,7 +10,7 @@
 //! use jev_agent::pages::{Page, PageSite};
 //! use jev_agent::permission::Ruling;
 //! use jev_agent::source::RunContext;
-//! use jev_agent::tool::{AtOnce, Tool, ToolCall};
+//! use jev_agent::tool::{AtOnce, Connection, Tool, ToolCall};
 //! use jev_agent::{CancellationToken, Unobserved};
 //! use jev_core::ports::SessionFactory;
 //! use serde_json::json;
@@ -43,6 +43,7 @@
 //! let reply = tools[0]
 //!     .call(ToolCall {
 //!         context: Some(&RunContext::new("ada", "session-1")),
+//!         connection: Connection::Lasting,
 //!         arguments: &json!({"goal": "How long does the warranty last?"}),
 //!         gate: &Ruling::Allow,
 //!         turns: &AtOnce,
@@ -75,8 +76,9 @@ use jev_core::report::{Report, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use definition::evidence_schema;
 pub use definition::{Effects, Naming, ToolDefinition};
-pub use error::{ArgumentFault, ConsentFault, GoalFault, ToolError};
+pub use error::{ArgumentFault, ConsentFault, GoalFault, SessionFault, ToolError};
 
 use crate::config::ReadSettings;
 use crate::driver::{Observer, Observers, Ports, run};
@@ -88,6 +90,8 @@ use crate::trajectory::{TraceOptions, Trajectory};
 pub struct ToolCall<'a> {
     /// In whose name; the host says so, never the model.
     pub context: Option<&'a RunContext>,
+    /// Whether the client behind the call stays.
+    pub connection: Connection,
     /// What the model gave.
     pub arguments: &'a Value,
     /// The host's gate.
@@ -98,6 +102,16 @@ pub struct ToolCall<'a> {
     pub observer: &'a mut dyn Observer,
     /// Ends it.
     pub cancel: &'a CancellationToken,
+}
+
+/// Whether the client behind a call can be told from others, and its leaving be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connection {
+    /// It can: calls of one client have one context.
+    #[default]
+    Lasting,
+    /// Every request stands alone, with a context of its own.
+    Single,
 }
 
 /// What a tool returns.
@@ -124,6 +138,9 @@ pub trait Tool: Send + Sync {
     /// The client of this context has gone: whatever is kept for it between calls ends now. Not
     /// called for clients whose every request stands alone; they have another context each time.
     async fn client_gone(&self, _context: &RunContext) {}
+
+    /// The server ends: whatever is kept between calls, for whomever, ends now.
+    async fn server_gone(&self) {}
 }
 
 /// A place in the queue, given back when it is dropped.
@@ -214,6 +231,7 @@ impl ReadBrowser {
             tool: &self.definition.name,
             context: call.context,
             goal: goal_text,
+            act: None,
         };
         let ruling = call.gate.rule(&request).await;
         if let Ruling::Deny { reason } = ruling {
@@ -244,13 +262,16 @@ impl ReadBrowser {
             () = call.cancel.cancelled() => return Err(ToolError::Cancelled),
             turn = call.turns.turn() => turn?,
         };
+        let id = RunId(number);
+        let mut trace = self.tracing.as_ref().and_then(Tracing::begin);
         let ports = Ports {
-            factory: source.factory,
+            factory: match &trace {
+                Some(trace) => trace.watch(source.factory),
+                None => source.factory,
+            },
             judge: Arc::clone(&self.judge),
             verifier: source.verifier,
         };
-        let id = RunId(number);
-        let mut trace = self.tracing.as_ref().and_then(Tracing::begin);
         if let Some(trace) = &mut trace {
             trace.begin_run(id, &contract, &self.judge.identity(), &[]);
         }
@@ -320,7 +341,7 @@ pub struct Tracing {
 
 impl Tracing {
     /// A trajectory that can't be begun is said to the host's log; the run goes on without it.
-    fn begin(&self) -> Option<Trajectory> {
+    pub(crate) fn begin(&self) -> Option<Trajectory> {
         Trajectory::create(&self.options, self.redactor.clone())
             .inspect_err(|error| tracing::warn!(%error, "no trajectory"))
             .ok()
@@ -376,7 +397,7 @@ fn output(report: &Report, most: u32) -> ToolOutput {
 }
 
 /// A text under its mark; the last line says what was cut, here or by the session before.
-fn marked(text: &str, omitted: u32, most: u32) -> String {
+pub(crate) fn marked(text: &str, omitted: u32, most: u32) -> String {
     let count = text.chars().count();
     let shown: String = text.chars().take(most as usize).collect();
     let total = count as u64 + u64::from(omitted);

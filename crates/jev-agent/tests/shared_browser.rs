@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jev_agent::shared_session::{SharedParts, SharedSession, SharedTask, Until, Waited};
-use jev_agent::trajectory::{TraceOptions, Trajectory};
+use jev_agent::trajectory::{KeepPictures, TraceOptions, Trajectory};
 use jev_agent::{CancellationToken, Unobserved};
 use jev_core::access::{AccessList, CanonicalUrl};
 use jev_core::contract::{Goal, Reach};
+use jev_core::digest::sha256;
 use jev_core::error::JudgeError;
 use jev_core::host::{AccessibleName, Control, Field, FieldRole, HostReceipt, TypedText};
 use jev_core::ids::Scope;
@@ -129,7 +130,14 @@ async fn the_judge_clicks_the_host_types_and_nobody_else_hears_it() {
         price: None,
         redactor: Redactor::new(),
         trajectory: Some(
-            Trajectory::create(&TraceOptions::new(dir.path()), Redactor::new()).unwrap(),
+            Trajectory::create(
+                &TraceOptions {
+                    pictures: KeepPictures::Yes,
+                    ..TraceOptions::new(dir.path())
+                },
+                Redactor::new(),
+            )
+            .unwrap(),
         ),
     };
     let mut session = SharedSession::open(parts).await.unwrap();
@@ -145,6 +153,8 @@ async fn the_judge_clicks_the_host_types_and_nobody_else_hears_it() {
         .unwrap();
     assert_eq!(opened.report.status.name(), "VERIFIED");
 
+    let kept = pictures(dir.path());
+    assert!(kept.len() >= 2, "{kept:?}");
     let field = Field {
         role: FieldRole::TextBox,
         name: AccessibleName::new("Model").unwrap(),
@@ -202,20 +212,46 @@ async fn the_judge_clicks_the_host_types_and_nobody_else_hears_it() {
     assert!(sent, "{:?}", server.asked());
     let asked = judge.1.lock().unwrap();
     assert!(asked.contains("[typed]") && !leaks(&asked), "{asked}");
-    let mut files = vec![dir.path().to_owned()];
-    let mut read = 0;
-    while let Some(path) = files.pop() {
-        if path.is_dir() {
-            files.extend(
-                std::fs::read_dir(&path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
-        } else {
-            read += 1;
-            let text = std::fs::read_to_string(&path).unwrap();
-            assert!(!leaks(&text), "{}: {text}", path.display());
+    // Once something was typed no more pictures were taken: they can't be redacted.
+    assert_eq!(pictures(dir.path()), kept);
+    let files = files(dir.path());
+    let mut events = String::new();
+    for path in &files {
+        let bytes = std::fs::read(path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!leaks(&text), "{}: {text}", path.display());
+        if path.extension().is_some_and(|kind| kind == "jsonl") {
+            events.push_str(&text);
         }
     }
-    assert_eq!(read, 1);
+    assert_eq!(files.len(), kept.len() + 1, "{files:?}");
+    for path in kept {
+        let digest = path.file_stem().unwrap().to_str().unwrap();
+        assert_eq!(sha256(&std::fs::read(&path).unwrap()), digest);
+        assert!(
+            events.contains(&format!("\"screenshot\":\"{digest}\"")),
+            "{events}"
+        );
+    }
+}
+
+/// Every file under a folder, in order.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn pictures(folder: &Path) -> Vec<PathBuf> {
+    let mut found = files(folder);
+    found.retain(|path| path.extension().is_some_and(|kind| kind == "png"));
+    found
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use jev_agent::config::{Config, FILE_NAME, ReadSettings};
 use jev_agent::permission::Ruling;
 use jev_agent::source::{RunContext, Shared};
-use jev_agent::tool::{AtOnce, Effects, Naming, ReadBrowser, ToolCall, ToolDefinition};
+use jev_agent::tool::{AtOnce, Connection, Effects, Naming, ReadBrowser, ToolCall, ToolDefinition};
 use jev_agent::{CancellationToken, Unobserved};
 use jev_core::access::CanonicalUrl;
 use jev_core::ports::SessionFactory;
@@ -111,6 +111,7 @@ async fn look(config: &Config) -> String {
     let outcome = tool
         .read(ToolCall {
             context: Some(&RunContext::new("local", "init")),
+            connection: Connection::Lasting,
             arguments: &arguments,
             gate: &Ruling::Allow,
             turns: &AtOnce,

@@ -10,7 +10,6 @@ use jev_agent::CancellationToken;
 use jev_agent::config::{Build, Config, FILE_NAME};
 use jev_agent::mcp::{Bearer, Ended, HttpOptions, Server, Traces};
 use jev_agent::tool::{Tool, Tracing};
-use jev_agent::trajectory::{KeepInputs, TraceOptions};
 use jev_core::ports::SessionFactory;
 use jev_session_cdp::find::Preference;
 use jev_session_cdp::{CdpSessionFactory, SessionOptions};
@@ -105,6 +104,7 @@ fn server(config: &Config, args: &McpArgs) -> Result<Arc<Server>, UsageError> {
         .read_tools(&judge, &factory, tracing.as_ref())?
         .into_iter()
         .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+        .chain(config.session_tools(&judge, &factory, tracing.as_ref())?)
         .collect();
     let traces = match tracing {
         Some(_) => Traces::Written,
@@ -129,10 +129,7 @@ pub(crate) const fn preference(build: Build) -> Preference {
 /// Where trajectories go, when they are wanted.
 fn tracing(config: &Config, args: &TraceArgs) -> Option<Tracing> {
     let folder = args.trace.as_ref().or(config.trace.dir.as_ref())?;
-    let mut options = TraceOptions::new(folder);
-    if args.trace_inputs {
-        options.inputs = KeepInputs::Raw;
-    }
+    let options = args.options(folder);
     let mut redactor = trace::redactor();
     if let Ok(Some(key)) = config.judge.credential().read() {
         key.hide_in(&mut redactor);

@@ -70,6 +70,10 @@ async fn run(
         eprintln!("jev: connect: {error}");
     }
     let factory: Arc<dyn SessionFactory> = Arc::new(factory);
+    let factory = match &trajectory {
+        Some(trajectory) => trajectory.watch(factory),
+        None => factory,
+    };
     let ports = Ports {
         factory,
         judge: Arc::clone(&prepared.chosen.judge),

@@ -13,7 +13,7 @@ use jev_agent::runtime::{
 use jev_agent::trajectory::Trajectory;
 use jev_core::ids::Scope;
 use jev_core::policy::Permission;
-use jev_core::ports::Judge;
+use jev_core::ports::{Judge, SessionFactory};
 use jev_judge::spec::{BuildOptions, JudgeSpec};
 use jev_session_cdp::{CdpSessionFactory, SessionOptions};
 
@@ -102,11 +102,15 @@ fn run(args: &RunArgs) -> Result<Exit, UsageError> {
         .enable_all()
         .build()
         .map_err(UsageError::Runtime)?;
+    let factory: Arc<dyn SessionFactory> = Arc::new(CdpSessionFactory::new(SessionOptions {
+        chrome: args.chrome.clone(),
+        ..SessionOptions::default()
+    }));
     let parts = RuntimeParts {
-        factory: Arc::new(CdpSessionFactory::new(SessionOptions {
-            chrome: args.chrome.clone(),
-            ..SessionOptions::default()
-        })),
+        factory: match &trajectory {
+            Some(trajectory) => trajectory.watch(factory),
+            None => factory,
+        },
         planner,
         decider: Decider::Judge(Arc::clone(&judge)),
         scope: Scope::new("local", format!("jev-{}", std::process::id()), "tab-1")?,

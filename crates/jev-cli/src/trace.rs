@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jev_agent::trajectory::{
-    self, Body, CandidateLine, Judge, KeepInputs, Note, TraceEvent, TraceOptions, Trajectory,
+    self, Body, CandidateLine, Judge, KeepInputs, KeepPictures, Note, TraceEvent, TraceOptions,
+    Trajectory,
 };
 use jev_core::redact::{Hidden, Redactor};
 use jev_judge::credential::Secret;
@@ -28,9 +29,25 @@ pub(crate) struct TraceArgs {
     /// every page said. Only you can read the file.
     #[arg(long, requires = "trace")]
     pub trace_inputs: bool,
+    /// With --trace: also keep a picture of every page, under its SHA-256. Pictures are not
+    /// redacted: they show whatever the page shows. Only you can read the files.
+    #[arg(long, requires = "trace")]
+    pub trace_pictures: bool,
 }
 
 impl TraceArgs {
+    /// What is kept, in this folder.
+    pub(crate) fn options(&self, folder: &Path) -> TraceOptions {
+        let mut options = TraceOptions::new(folder);
+        if self.trace_inputs {
+            options.inputs = KeepInputs::Raw;
+        }
+        if self.trace_pictures {
+            options.pictures = KeepPictures::Yes;
+        }
+        options
+    }
+
     /// The trajectory, when one is asked for.
     pub(crate) fn begin(&self) -> Result<Option<Trajectory>, UsageError> {
         self.begin_hiding(None)
@@ -44,15 +61,11 @@ impl TraceArgs {
         let Some(folder) = &self.trace else {
             return Ok(None);
         };
-        let mut options = TraceOptions::new(folder);
-        if self.trace_inputs {
-            options.inputs = KeepInputs::Raw;
-        }
         let mut redactor = redactor();
         if let Some(key) = key {
             key.hide_in(&mut redactor);
         }
-        let trajectory = Trajectory::create(&options, redactor)?;
+        let trajectory = Trajectory::create(&self.options(folder), redactor)?;
         Ok(Some(trajectory))
     }
 }

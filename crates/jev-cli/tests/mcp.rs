@@ -4,14 +4,25 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "helpers of tests fail as tests do"
 )]
+
+#[path = "mcp/crowd.rs"]
+mod crowd;
+#[path = "mcp/judge.rs"]
+mod judge;
+#[path = "mcp/raw.rs"]
+mod raw;
+#[path = "mcp/secrets.rs"]
+mod secrets;
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use jev_eval::site::Site;
+use judge::JudgeServer;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
@@ -118,6 +129,81 @@ async fn a_client_that_is_not_ours_is_served_over_stdio_and_http() {
     println!("{text}");
     assert!(said.status.success(), "{text}");
     assert_eq!(text.matches("ok  ").count(), 33, "{text}");
+}
+
+/// Whatever a spelling of the typed text would leave behind.
+fn leaks(text: &str) -> bool {
+    let text = text.to_lowercase();
+    [
+        "nk 9000",
+        "nk+9000",
+        "nk%209000",
+        "\u{fc}ber",
+        "%c3%9cber",
+        "%c3%bcber",
+    ]
+    .iter()
+    .any(|piece| text.contains(piece))
+}
+
+/// Every file under a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_shares_a_tab_with_the_judge_and_keeps_what_it_types() {
+    let python = python().await;
+    let site = Site::serve(&repository().join("fixtures/panel-app"))
+        .await
+        .unwrap();
+    let judge = JudgeServer::start(&[
+        ("Open the search panel", "Find a kettle"),
+        ("How large is it?", "Data sheet of"),
+    ])
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let said = output(
+        Command::new(python)
+            .arg(here().join("session.py"))
+            .args([env!("CARGO_BIN_EXE_jev"), site.base().as_str()])
+            .arg(folder.path())
+            .arg(&judge.url)
+            .env_remove("JEV_CONFIG")
+            .env("JEV_LOG", "trace")
+            .kill_on_drop(true),
+    )
+    .await;
+    let text = shown(&said);
+    println!("{text}");
+    assert!(said.status.success(), "{text}");
+    assert_eq!(text.matches("ok  ").count(), 15, "{text}");
+
+    // The site heard it, for the agent sent it there. Nobody else did, and no file holds it.
+    let sent = |hit: &jev_eval::site::Hit| hit.target.contains("model=NK+9000");
+    assert_eq!(site.hits().iter().filter(|hit| sent(hit)).count(), 4);
+    let heard = judge.heard();
+    assert!(heard.len() >= 8, "{}", heard.len());
+    for request in &heard {
+        assert!(!leaks(request), "{request}");
+    }
+    assert!(heard.concat().contains("[typed]"), "{heard:?}");
+    let files = files(folder.path());
+    assert!(files.len() >= 10, "{files:?}");
+    for file in files {
+        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        let at = text.lines().find(|line| leaks(line));
+        assert_eq!(at, None, "{}", file.display());
+    }
 }
 
 fn write_config(folder: &Path, text: &str) -> PathBuf {

@@ -39,6 +39,17 @@ pub fn digest(text: &str) -> String {
     Digester::new().part(text).finish()
 }
 
+/// The SHA-256 of some bytes, as 64 hexadecimal digits: what other tools call a file of them.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +60,13 @@ mod tests {
         let two = Digester::new().part("a").part("bc").finish();
         assert_ne!(one, two);
         assert_eq!(one.len(), 32);
+    }
+
+    #[test]
+    fn bytes_have_the_digest_that_other_tools_give_them() {
+        assert_eq!(
+            sha256(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }

@@ -190,6 +190,9 @@ pub struct ActionPolicy {
     pub scroll: Permission,
     /// Pages one scroll moves, 1 to 5.
     pub scroll_pages: u8,
+    /// Parts of a page that scroll by themselves and may be scrolled, by name.
+    #[serde(default)]
+    pub scroll_areas: Vec<NameRule>,
     /// History back.
     pub back: Permission,
     /// Reloading.
@@ -209,6 +212,7 @@ impl ActionPolicy {
             reserve: Vec::new(),
             scroll: Permission::Allowed,
             scroll_pages: 1,
+            scroll_areas: Vec::new(),
             back: Permission::Allowed,
             reload: Permission::Denied,
             keys: Vec::new(),
@@ -227,6 +231,7 @@ impl ActionPolicy {
             Role::Button | Role::Tab | Role::Switch | Role::MenuItem => {
                 named(&self.allow) || self.discovers(role, name)
             }
+            Role::ScrollAreaDown | Role::ScrollAreaUp => named(&self.scroll_areas),
         }
     }
 
@@ -240,7 +245,11 @@ impl ActionPolicy {
         let low_risk = match role {
             Role::Tab | Role::MenuItem => true,
             // What a button or a switch does can't be told from outside.
-            Role::Button | Role::Switch | Role::Link => false,
+            Role::Button
+            | Role::Switch
+            | Role::Link
+            | Role::ScrollAreaDown
+            | Role::ScrollAreaUp => false,
         };
         self.discover == Discovery::LowRisk && low_risk && !is_consequential(name)
     }
@@ -255,7 +264,12 @@ impl ActionPolicy {
                 pages: self.scroll_pages,
             });
         }
-        let all = self.allow.iter().chain(&self.deny).chain(&self.reserve);
+        let all = self
+            .allow
+            .iter()
+            .chain(&self.deny)
+            .chain(&self.reserve)
+            .chain(&self.scroll_areas);
         if all.clone().any(|rule| rule.text().trim().is_empty()) {
             return Err(PolicyError::BlankName);
         }
@@ -294,6 +308,7 @@ mod tests {
             (Role::Button, "Delete details", false),
             (Role::Button, "buy DETAILS", false),
             (Role::Button, "Home", false),
+            (Role::ScrollAreaDown, "Home", false),
         ] {
             assert_eq!(policy.offers(role, name), offered, "{role:?} {name}");
         }

@@ -59,6 +59,13 @@ pub trait Session: Send + Sync {
         None
     }
 
+    /// A picture of the window (PNG) as it is now, for the host's records; none when this session
+    /// takes none, or when another document than `page`'s stands there. What it shows can't be
+    /// redacted.
+    async fn picture(&self, _page: &Snapshot, _bound: Duration) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Lets the page come to rest (by events, bounded) and reads it. After a dispatch this waits
     /// for the document that the dispatch's own navigation brings.
     async fn observe(&self, deadline: Duration) -> Result<Snapshot, SessionError>;

@@ -21,9 +21,22 @@ pub enum Role {
     Switch,
     /// An entry of a menu.
     MenuItem,
+    /// A named part of the page that scrolls by itself: choosing it scrolls it down.
+    ScrollAreaDown,
+    /// The same, up.
+    ScrollAreaUp,
 }
 
 impl Role {
+    /// Whether choosing it scrolls a part of the page instead of clicking.
+    #[must_use]
+    pub const fn is_scroll_area(self) -> bool {
+        match self {
+            Self::ScrollAreaDown | Self::ScrollAreaUp => true,
+            Self::Link | Self::Button | Self::Tab | Self::Switch | Self::MenuItem => false,
+        }
+    }
+
     /// The word used for people and judges.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -33,6 +46,8 @@ impl Role {
             Self::Tab => "tab",
             Self::Switch => "switch",
             Self::MenuItem => "menu item",
+            Self::ScrollAreaDown => "scroll area (down)",
+            Self::ScrollAreaUp => "scroll area (up)",
         }
     }
 }
@@ -189,6 +204,10 @@ impl Snapshot {
                         .map(CanonicalUrl::as_str)
                         .unwrap_or(""),
                 );
+            if candidate.role.is_scroll_area() {
+                // How far it is scrolled stands there: another place is another state.
+                digester.part(&candidate.context);
+            }
         }
         let version = PageVersion::new(digester.finish());
         let costs = Costs {

@@ -162,7 +162,15 @@ impl Dispatch<'_> {
         let allowed = match (target.role, &target.href) {
             (Role::Link, Some(href)) => self.request.access.allows(href),
             (Role::Link, None) => false,
-            (Role::Button | Role::Tab | Role::Switch | Role::MenuItem, _) => true,
+            (
+                Role::Button
+                | Role::Tab
+                | Role::Switch
+                | Role::MenuItem
+                | Role::ScrollAreaDown
+                | Role::ScrollAreaUp,
+                _,
+            ) => true,
         };
         if !allowed {
             return Ok(Receipt::Rejected(RejectCause::OffList));
@@ -173,6 +181,9 @@ impl Dispatch<'_> {
         if let Some(ground) = ground.as_object_mut() {
             ground.insert("id".into(), json!(target.id.as_str()));
             ground.insert("guard".into(), json!(target.guard));
+        }
+        if target.role.is_scroll_area() {
+            return self.scroll_area(ground).await;
         }
         let mark = Mark::here(self.reader);
         let acted = self.enter(Method::Click, &ground).await?;
@@ -252,6 +263,19 @@ impl Dispatch<'_> {
             AppliedEffect::NoEffect
         };
         Ok(Receipt::Applied(effect))
+    }
+
+    /// Scrolls a part of the page by so many of its own heights as the host's policy says.
+    async fn scroll_area(&self, mut ground: Value) -> Result<Receipt, Stop> {
+        if let Some(ground) = ground.as_object_mut() {
+            ground.insert("pages".into(), json!(self.request.actions.scroll_pages));
+        }
+        let acted = self.enter(Method::ScrollArea, &ground).await?;
+        Ok(Receipt::Applied(if acted.moved {
+            AppliedEffect::Scrolled
+        } else {
+            AppliedEffect::NoEffect
+        }))
     }
 
     async fn scroll(

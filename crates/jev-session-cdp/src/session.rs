@@ -268,6 +268,11 @@ impl Session for CdpSession {
         Some(self)
     }
 
+    async fn picture(&self, page: &Snapshot, bound: Duration) -> Option<Vec<u8>> {
+        let taken = self.screenshot(page, bound).await.ok()??;
+        Some(taken.png)
+    }
+
     async fn observe(&self, deadline: Duration) -> Result<Snapshot, SessionError> {
         self.usable()?;
         let look = settle::observe(&self.reader, &self.request, deadline);

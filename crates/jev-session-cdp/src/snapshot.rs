@@ -79,6 +79,7 @@ pub(crate) fn question(request: &OpenRequest, quiet_ms: u64, cap_ms: u64) -> Val
             Reach::Document => "document",
         },
         "controls": request.actions.wants_controls(),
+        "areas": !request.actions.scroll_areas.is_empty(),
         "origins": origins,
         "quiet": quiet_ms,
         "cap": cap_ms,
@@ -176,7 +177,15 @@ fn offered(found: Found, access: &AccessList, actions: &ActionPolicy) -> Option<
             Some(access.allows(&url).then_some(url)?)
         }
         (Role::Link, None) => return None,
-        (Role::Button | Role::Tab | Role::Switch | Role::MenuItem, _) => None,
+        (
+            Role::Button
+            | Role::Tab
+            | Role::Switch
+            | Role::MenuItem
+            | Role::ScrollAreaDown
+            | Role::ScrollAreaUp,
+            _,
+        ) => None,
     };
     actions.offers(role, &label).then(|| Candidate {
         id: CandidateId::new(id),

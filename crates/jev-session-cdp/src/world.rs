@@ -32,6 +32,7 @@ const PARTS: &[&str] = &[
     include_str!("world/guard.js"),
     include_str!("world/watch.js"),
     include_str!("world/rest.js"),
+    include_str!("world/areas.js"),
     include_str!("world/look.js"),
     include_str!("world/memory.js"),
     include_str!("world/hit.js"),
@@ -82,6 +83,8 @@ pub(crate) enum Method {
     Disarm,
     /// Scrolls.
     Scroll,
+    /// Scrolls a named part of the page.
+    ScrollArea,
     /// Finds a field for the host and selects what stands in it.
     BeginFill,
     /// Says what came of the typing.
@@ -101,6 +104,7 @@ impl Method {
             Self::Arm => "arm",
             Self::Disarm => "disarm",
             Self::Scroll => "scroll",
+            Self::ScrollArea => "scroll_area",
             Self::BeginFill => "begin_fill",
             Self::EndFill => "end_fill",
             Self::Press => "press",

@@ -13,7 +13,7 @@ use super::{ChatError, ChatModel, ChatRequest, Message, Reply};
 use crate::driver::Observer;
 use crate::permission::PermissionGate;
 use crate::source::RunContext;
-use crate::tool::{AtOnce, Tool, ToolCall};
+use crate::tool::{AtOnce, Connection, Tool, ToolCall};
 
 /// Most requests to the model in one conversation.
 pub const MODEL_CALLS_MAX: usize = 8;
@@ -137,6 +137,7 @@ impl Conversation {
                 Some(tool) => {
                     let call = ToolCall {
                         context: Some(&self.context),
+                        connection: Connection::Lasting,
                         arguments: &wanted.arguments,
                         gate: self.gate.as_ref(),
                         turns: &AtOnce,

@@ -8,8 +8,9 @@ use jev_verify::SpecError;
 
 use super::Config;
 use super::source::SourceSettings;
+use crate::session_tools::{NamedSource, SessionParts, session_tools};
 use crate::source::{Shared, Source};
-use crate::tool::{Effects, Naming, ReadBrowser, ToolDefinition, Tracing};
+use crate::tool::{Effects, Naming, ReadBrowser, Tool, ToolDefinition, Tracing};
 
 impl Config {
     /// The reading tools, in the order of the sources. They are `read_browser` for a single source
@@ -44,6 +45,34 @@ impl Config {
                 })
             })
             .collect()
+    }
+}
+
+impl Config {
+    /// The session tools: none unless `[session]` offers them.
+    ///
+    /// # Errors
+    /// None for a configuration that was read from a file.
+    pub fn session_tools(
+        &self,
+        judge: &Arc<dyn Judge>,
+        factory: &Arc<dyn SessionFactory>,
+        tracing: Option<&Tracing>,
+    ) -> Result<Vec<Arc<dyn Tool>>, SpecError> {
+        let sources = self.sources.iter().map(|settings| {
+            Ok(NamedSource {
+                name: settings.name.clone(),
+                provider: Arc::new(Shared(settings.source(factory)?)),
+                effects: Effects::of(&settings.actions),
+            })
+        });
+        Ok(session_tools(SessionParts {
+            settings: self.session.clone(),
+            read: self.read.clone(),
+            judge: Arc::clone(judge),
+            sources: sources.collect::<Result<_, SpecError>>()?,
+            tracing: tracing.cloned(),
+        }))
     }
 }
 

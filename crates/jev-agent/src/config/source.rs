@@ -46,7 +46,7 @@ pub(super) struct Identity<'a> {
     verify: String,
 }
 
-const PERMISSIONS: [(&str, Permission); 2] = [
+pub(super) const PERMISSIONS: [(&str, Permission); 2] = [
     ("allowed", Permission::Allowed),
     ("denied", Permission::Denied),
 ];
@@ -199,6 +199,7 @@ fn read_actions(mut table: Table) -> Result<ActionPolicy, ConfigError> {
             Some(pages) => u8::try_from(pages).unwrap_or(base.scroll_pages),
             None => base.scroll_pages,
         },
+        scroll_areas: names(&mut table, "scroll_areas")?,
         back: table.word("back", &PERMISSIONS)?.unwrap_or(base.back),
         reload: table.word("reload", &PERMISSIONS)?.unwrap_or(base.reload),
         keys: keys(&mut table)?,
@@ -211,7 +212,7 @@ fn read_actions(mut table: Table) -> Result<ActionPolicy, ConfigError> {
 }
 
 /// `"Save"` is a whole name, `"*save*"` a part of one.
-fn names(table: &mut Table, key: &'static str) -> Result<Vec<NameRule>, ConfigError> {
+pub(super) fn names(table: &mut Table, key: &'static str) -> Result<Vec<NameRule>, ConfigError> {
     Ok(table
         .texts(key)?
         .into_iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jev_core::contract::Mode;
 use jev_core::gate::GateKind;
-use jev_core::policy::NameRule;
+use jev_core::policy::{NameRule, Permission};
 use jev_core::ports::JudgeKind;
 use jev_judge::spec::JudgeSpec;
 use serde_json::json;
@@ -31,6 +31,8 @@ expect_url = "http://h/help/*"
 [source.actions]
 allow = ["*details*"]
 deny = ["Delete"]
+discover = "low_risk"
+scroll_areas = ["Reviews"]
 scroll_pages = 2
 back = "denied"
 keys = ["Escape"]
@@ -60,6 +62,15 @@ reason = "not today"
 running = 2
 waiting = 3
 user = "ada"
+[session]
+tools = "allowed"
+open = 3
+total = 5
+idle = "90s"
+until = "allowed"
+navigate = "allowed"
+fill = ["*search*"]
+press = ["Go"]
 "#;
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -92,6 +103,24 @@ fn every_key_is_read() {
         }
     );
     assert_eq!((config.mcp.running, config.mcp.waiting), (2, 3));
+    assert_eq!(
+        config.session,
+        SessionSettings {
+            tools: Permission::Allowed,
+            open: 3,
+            total: 5,
+            idle: Duration::from_secs(90),
+            until: Permission::Allowed,
+            navigate: Permission::Allowed,
+            fill: vec![NameRule::Contains("search".into())],
+            press: vec![NameRule::Exact("Go".into())],
+        }
+    );
+    assert_eq!(
+        parse("").unwrap().session,
+        SessionSettings::default(),
+        "off when nothing is said"
+    );
     let read = &config.read;
     assert_eq!(read.mode, Mode::Enforce);
     assert_eq!(read.budget, Duration::from_secs(5));
@@ -230,6 +259,12 @@ fn faults_name_their_key() {
         ),
         ("[mcp]\ntoken = 'planted'", "mcp.token", "credential"),
         ("[mcp]\nrunning = 0", "mcp.running", "outside 1..=64"),
+        ("[session]\ntools = 'yes'", "session.tools", "allowed"),
+        ("[session]\nopen = 0", "session.open", "outside 1..=16"),
+        ("[session]\ntotal = 65", "session.total", "outside 1..=64"),
+        ("[session]\nidle = '0s'", "session.idle", ""),
+        ("[session]\nfill = [' ']", "session.fill", "not blank"),
+        ("[session]\ntype = 'allowed'", "session.type", "known here"),
         (
             "[permission]\nrule = 'deny'",
             "permission.reason",

@@ -125,17 +125,22 @@ impl PermissionGate for ClientGate {
 }
 
 fn question(request: &PermissionRequest<'_>) -> String {
-    let goal: String = request
-        .goal
-        .unwrap_or_default()
-        .chars()
-        .take(GOAL_SHOWN_CHARS)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    format!(
-        "May the agent call `{}` to find this out? {goal}",
-        request.tool
-    )
+    let shown = |text: &str| -> String {
+        text.chars()
+            .take(GOAL_SHOWN_CHARS)
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect()
+    };
+    match (request.goal, request.act) {
+        (None, Some(act)) => {
+            format!("May the agent call `{}` to {}?", request.tool, shown(act))
+        }
+        (goal, _) => format!(
+            "May the agent call `{}` to find this out? {}",
+            request.tool,
+            shown(goal.unwrap_or_default())
+        ),
+    }
 }
 
 /// A form without fields: accepting it is the answer.

@@ -22,9 +22,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::consent::ClientGate;
 use super::progress::{Notice, Progress};
+use super::streams::Line;
 use super::{Server, Traces, resources};
 use crate::source::RunContext;
-use crate::tool::{ConsentFault, Effects, Tool, ToolCall, ToolDefinition, ToolError, ToolReply};
+use crate::tool::{
+    Connection, ConsentFault, Effects, Tool, ToolCall, ToolDefinition, ToolError, ToolReply,
+};
 
 /// How long the last progress notices may take to leave before the result follows them.
 const LAST_NOTICES: Duration = Duration::from_secs(1);
@@ -78,7 +81,7 @@ impl Lasting {
 }
 
 /// The header that names a connection that lasts, over HTTP.
-const SESSION_HEADER: &str = "mcp-session-id";
+pub(super) const SESSION_HEADER: &str = "mcp-session-id";
 
 impl Client {
     pub(super) fn new(server: Arc<Server>, gone: CancellationToken, alive: Alive) -> Self {
@@ -100,9 +103,15 @@ impl Client {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let carrier = context.extensions.get::<Parts>();
-        if carrier.is_none_or(|parts| parts.headers.contains_key(SESSION_HEADER)) {
+        let connection = if carrier.is_none_or(|parts| parts.headers.contains_key(SESSION_HEADER)) {
             self.called.store(true, Ordering::Release);
-        }
+            if let Some(line) = carrier.and_then(|parts| parts.extensions.get::<Arc<Line>>()) {
+                line.is_of(&self.context);
+            }
+            Connection::Lasting
+        } else {
+            Connection::Single
+        };
         let cancel = self.cancel_of(&context);
         let gate = ClientGate::new(
             self.server.permission.clone(),
@@ -118,7 +127,7 @@ impl Client {
         // A task of its own: a tool that panics ends its call, not the server.
         let run = call(
             tool,
-            self.context.clone(),
+            (self.context.clone(), connection),
             Value::Object(params.arguments.unwrap_or_default()),
             Arc::clone(&gate),
             Arc::clone(&self.server),
@@ -217,7 +226,7 @@ impl Drop for Client {
 
 async fn call(
     tool: Arc<dyn Tool>,
-    context: RunContext,
+    (context, connection): (RunContext, Connection),
     arguments: Value,
     gate: Arc<ClientGate>,
     server: Arc<Server>,
@@ -226,6 +235,7 @@ async fn call(
 ) -> Result<ToolReply, ToolError> {
     tool.call(ToolCall {
         context: Some(&context),
+        connection,
         arguments: &arguments,
         gate: gate.as_ref(),
         turns: &server.queue,

@@ -20,11 +20,12 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::Server;
-use super::handler::{Alive, Client, RequestGone};
+use super::handler::{Alive, Client, RequestGone, SESSION_HEADER};
 use super::lines::{MESSAGE_MAX_BYTES, parse};
+use super::streams::{Line, Open, Streams};
 
 /// The path under which the server answers.
 const PATH: &str = "/mcp";
@@ -96,6 +97,8 @@ pub struct HttpOptions {
 
 #[derive(Clone)]
 struct Door {
+    server: Arc<Server>,
+    streams: Streams,
     bearer: Option<Bearer>,
     sessions: Arc<LocalSessionManager>,
 }
@@ -130,6 +133,8 @@ impl Server {
             config,
         );
         let door = Door {
+            server: Arc::clone(self),
+            streams: Streams::default(),
             bearer: options.bearer,
             sessions,
         };
@@ -141,6 +146,9 @@ impl Server {
             .await;
         // Their streams have ended; their browsers may still be closing.
         lasting.over().await;
+        for tool in &self.tools {
+            tool.server_gone().await;
+        }
         served
     }
 }
@@ -198,8 +206,19 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
         return response;
     }
     let deletes = *request.method() == Method::DELETE;
+    let line = line(&door, request.headers()).await;
     if *request.method() != Method::POST {
+        let listens = *request.method() == Method::GET;
         let mut response = next.run(request).await;
+        if let (true, true, Some(line)) = (listens, response.status().is_success(), line) {
+            let open = Open::new(line, Arc::clone(&door.server));
+            return response.map(|inner| {
+                Body::new(Watched {
+                    inner,
+                    _guard: open,
+                })
+            });
+        }
         // The end of a session is done, not accepted for later; some clients insist on the word.
         if deletes && response.status() == StatusCode::ACCEPTED {
             *response.status_mut() = StatusCode::NO_CONTENT;
@@ -233,6 +252,9 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
     let gone = CancellationToken::new();
     let guard = gone.clone().drop_guard();
     parts.extensions.insert(RequestGone(gone));
+    if let Some(line) = line {
+        parts.extensions.insert(line);
+    }
     let response = next
         .run(Request::from_parts(parts, Body::from(bytes)))
         .await;
@@ -242,6 +264,16 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
             _guard: guard,
         })
     })
+}
+
+/// The client of a connection that lasts, where the request names one that is there.
+async fn line(door: &Door, headers: &HeaderMap) -> Option<Arc<Line>> {
+    let name = headers.get(SESSION_HEADER)?.to_str().ok()?;
+    let known = door.sessions.sessions.read().await;
+    known
+        .keys()
+        .any(|id| id.as_ref() == name)
+        .then(|| door.streams.line(name))
 }
 
 /// A body that is no message.
@@ -291,12 +323,12 @@ fn refuse(status: StatusCode, error: JsonRpcError) -> Response<Body> {
 }
 
 /// A body that tells when it is dropped: read to its end, or given up.
-struct Watched {
+struct Watched<G> {
     inner: Body,
-    _guard: DropGuard,
+    _guard: G,
 }
 
-impl http_body::Body for Watched {
+impl<G: Unpin> http_body::Body for Watched<G> {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -47,7 +47,11 @@ impl Queue {
                 (inside < most).then_some(inside + 1)
             });
         match entered {
-            Ok(_) => Ok(Place(Arc::clone(&self.inside))),
+            Ok(before) => {
+                // Order is by this line: whoever is written here first is served first.
+                tracing::debug!(before, "a call has its place in the queue");
+                Ok(Place(Arc::clone(&self.inside)))
+            }
             Err(_) => Err(ToolError::Busy {
                 running: self.running,
                 waiting: self.waiting,

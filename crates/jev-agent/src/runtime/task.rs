@@ -141,6 +141,8 @@ pub struct ActionsFile {
     /// Window heights of one scroll, 1 to 5.
     #[schemars(range(min = 1, max = 5))]
     pub scroll_pages: u8,
+    /// Parts of a page that scroll by themselves and may be scrolled, by their exact names.
+    pub scroll_areas: Vec<String>,
     /// Whether it may go back.
     pub back: bool,
     /// Whether it may reload.
@@ -159,6 +161,7 @@ impl Default for ActionsFile {
             reserve: Vec::new(),
             scroll: true,
             scroll_pages: 1,
+            scroll_areas: Vec::new(),
             back: true,
             reload: false,
             keys: Vec::new(),
@@ -443,6 +446,7 @@ fn actions(file: &ActionsFile) -> ActionPolicy {
         reserve: exact(&file.reserve),
         scroll: permission(file.scroll),
         scroll_pages: file.scroll_pages,
+        scroll_areas: exact(&file.scroll_areas),
         back: permission(file.back),
         reload: permission(file.reload),
         keys: file.keys.clone(),

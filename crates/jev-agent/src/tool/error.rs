@@ -1,6 +1,7 @@
 //! Typed tool errors: what an agent is told when a tool did not run.
 
 use jev_core::contract::ContractError;
+use jev_core::error::SessionError;
 use jev_core::ids::BlankScope;
 
 /// Why a tool did not run. No browser was opened and no judge was called, unless the variant says
@@ -36,6 +37,9 @@ pub enum ToolError {
     /// What the host configured makes no contract.
     #[error("the host's configuration can't be run: {0}")]
     Contract(ContractError),
+    /// A session that is kept between calls.
+    #[error("{0}")]
+    Session(SessionFault),
     /// The call was cancelled before it began.
     #[error("the call was cancelled before it began")]
     Cancelled,
@@ -75,6 +79,38 @@ pub enum ArgumentFault {
         /// What may be given.
         known: Vec<&'static str>,
     },
+    /// An argument is missing or has a value that it can't have.
+    #[error("`{field}` must be {expected}")]
+    Value {
+        /// The argument.
+        field: &'static str,
+        /// What is expected.
+        expected: &'static str,
+    },
+}
+
+/// What is wrong with a session that is kept between calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionFault {
+    /// None of that name is open for this client.
+    #[error(
+        "no such session is open for this client: it was closed, lay idle for too long, or never was; open a new one"
+    )]
+    Unknown,
+    /// As many as the host allows are open.
+    #[error("{most} sessions of {of} may be open; close one first")]
+    Limit {
+        /// How many.
+        most: u32,
+        /// Of whom.
+        of: &'static str,
+    },
+    /// It could not be opened, or its browser failed.
+    #[error("the browser failed: {0}")]
+    Browser(SessionError),
+    /// The tab belongs to somebody else.
+    #[error("the tab belongs to somebody else")]
+    ScopeMismatch,
 }
 
 /// Why there is no consent.
@@ -100,13 +136,18 @@ impl ToolError {
             Self::NotConsented(_) => "BROWSER_PERMISSION_NOT_GIVEN",
             Self::Busy { .. } => "BROWSER_BUSY",
             Self::Contract(_) => "BROWSER_CONFIGURATION_INVALID",
+            Self::Session(SessionFault::Unknown) => "BROWSER_SESSION_UNKNOWN",
+            Self::Session(SessionFault::Limit { .. }) => "BROWSER_SESSION_LIMIT",
+            Self::Session(SessionFault::Browser(_) | SessionFault::ScopeMismatch) => {
+                "BROWSER_SESSION_FAILED"
+            }
             Self::Cancelled => "BROWSER_CANCELLED",
             Self::Failed => "BROWSER_TOOL_FAILED",
         }
     }
 
     /// Every code, for documents.
-    pub const CODES: [&'static str; 9] = [
+    pub const CODES: [&'static str; 12] = [
         "BROWSER_SOURCE_REQUIRED",
         "BROWSER_SCOPE_AND_GOAL_REQUIRED",
         "BROWSER_ARGUMENTS_INVALID",
@@ -114,6 +155,9 @@ impl ToolError {
         "BROWSER_PERMISSION_NOT_GIVEN",
         "BROWSER_BUSY",
         "BROWSER_CONFIGURATION_INVALID",
+        "BROWSER_SESSION_UNKNOWN",
+        "BROWSER_SESSION_LIMIT",
+        "BROWSER_SESSION_FAILED",
         "BROWSER_CANCELLED",
         "BROWSER_TOOL_FAILED",
     ];

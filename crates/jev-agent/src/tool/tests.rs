@@ -39,6 +39,7 @@ async fn call(
 ) -> Result<ToolReply, ToolError> {
     tool.call(ToolCall {
         context,
+        connection: Connection::Lasting,
         arguments: &arguments,
         gate,
         turns: &AtOnce,
@@ -316,6 +317,7 @@ async fn a_cancelled_call_closes_what_it_opened() {
     let mut observer = Unobserved;
     let call = tool.read(ToolCall {
         context: Some(&context),
+        connection: Connection::Lasting,
         arguments: &arguments,
         gate: &Ruling::Allow,
         turns: &AtOnce,

@@ -17,8 +17,9 @@ use jev_core::verification::{EvidencePlace, Verdict, Verification};
 
 use super::event::{
     Actor, Body, CandidateLine, End, EvidenceLine, FORMAT, GateLine, Intent, Judge, Name, Note,
-    Observe, OptionLine, Page, Plan, Proposed, Receipt, Recover, Shown, Text, Verify,
+    Observe, OptionLine, Page, Plan, Proposed, Receipt, Recover, Shown, Text, Verify, picture_name,
 };
+use super::pictures::Pictures;
 
 /// Most characters of page text in one event.
 pub(crate) const TEXT_CHARS: usize = 2_000;
@@ -60,6 +61,8 @@ impl HostTarget<'_> {
 pub(crate) struct Converter {
     pub redactor: Redactor,
     pub shown: Shown,
+    /// The pictures that are kept, where they are.
+    pub(super) pictures: Option<Pictures>,
 }
 
 impl Converter {
@@ -183,7 +186,11 @@ impl Converter {
             scroll_offset: page.scroll.offset,
             scroll_below: page.scroll.below,
             settled: page.settled == Settled::Yes,
-            screenshot: None,
+            screenshot: self
+                .pictures
+                .as_ref()
+                .and_then(|pictures| pictures.digest(page))
+                .and_then(|digest| picture_name(&digest)),
         }
     }
 

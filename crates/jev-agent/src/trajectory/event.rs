@@ -507,6 +507,12 @@ pub(crate) struct Shown {
     versions: std::collections::HashSet<PageVersion>,
 }
 
+/// The name of a picture: a digest of our own.
+pub(crate) fn picture_name(digest: &str) -> Option<Text> {
+    let ours = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    ours.then(|| Text(digest.to_owned()))
+}
+
 impl Shown {
     /// The document's ordinal name.
     pub(crate) fn document(&mut self, id: &DocumentId) -> Text {

@@ -5,12 +5,14 @@ mod convert;
 mod event;
 mod file;
 mod inputs;
+mod pictures;
 mod read;
 #[cfg(test)]
 mod tests;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -19,7 +21,7 @@ use jev_core::history::HostOperation;
 use jev_core::host::HostReceipt;
 use jev_core::ids::RunId;
 use jev_core::input::Input;
-use jev_core::ports::JudgeIdentity;
+use jev_core::ports::{JudgeIdentity, SessionFactory};
 use jev_core::record::{Event, Record};
 use jev_core::redact::{Hidden, Redactor};
 use jev_core::report::Report;
@@ -32,6 +34,7 @@ use crate::shared_session::Metrics;
 use convert::Converter;
 use file::{Appended, LineFile, private_folder};
 use inputs::InputLog;
+use pictures::Pictures;
 
 pub(crate) use convert::HostTarget;
 pub use event::{
@@ -62,6 +65,17 @@ pub enum KeepInputs {
     Raw,
 }
 
+/// Whether pictures of the pages are kept too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepPictures {
+    /// No.
+    #[default]
+    No,
+    /// Yes, each under its SHA-256 beside the events, as far as the cap goes. They show everything
+    /// the window showed, unredacted; none is taken any more once text was typed.
+    Yes,
+}
+
 /// Where trajectories go.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
@@ -69,7 +83,9 @@ pub struct TraceOptions {
     pub folder: PathBuf,
     /// Whether the raw inputs are kept too.
     pub inputs: KeepInputs,
-    /// The size cap of each file, in bytes; see [`MAX_BYTES_RANGE`].
+    /// Whether pictures are kept too.
+    pub pictures: KeepPictures,
+    /// The size cap of each file, and of all pictures together, in bytes; see [`MAX_BYTES_RANGE`].
     pub max_bytes: u64,
 }
 
@@ -80,6 +96,7 @@ impl TraceOptions {
         Self {
             folder: folder.into(),
             inputs: KeepInputs::No,
+            pictures: KeepPictures::No,
             max_bytes: MAX_BYTES,
         }
     }
@@ -182,13 +199,17 @@ impl Trajectory {
         };
         Ok(Self {
             id,
-            folder,
             file,
             inputs,
             converter: Converter {
                 redactor,
+                pictures: match options.pictures {
+                    KeepPictures::No => None,
+                    KeepPictures::Yes => Some(Pictures::new(folder.clone(), options.max_bytes)),
+                },
                 ..Converter::default()
             },
+            folder,
             began: Instant::now(),
             run_began: Duration::ZERO,
             run: None,
@@ -217,11 +238,23 @@ impl Trajectory {
         self.failure
     }
 
+    /// The same sessions; where pictures are kept, each look at a page is kept as one too.
+    #[must_use]
+    pub fn watch(&self, factory: Arc<dyn SessionFactory>) -> Arc<dyn SessionFactory> {
+        match &self.converter.pictures {
+            Some(pictures) => pictures.watch(factory),
+            None => factory,
+        }
+    }
+
     /// Hides a text from now on; see [`Redactor::hide`]. Typed text ends the keeping of raw
-    /// inputs, for a page may echo it.
+    /// inputs and of pictures, for a page may echo it.
     pub fn hide(&mut self, secret: &str, what: Hidden) {
         if what == Hidden::Typed {
             self.inputs = None;
+            if let Some(pictures) = &self.converter.pictures {
+                pictures.stop();
+            }
         }
         self.converter.redactor.hide(secret, what);
     }

@@ -2,6 +2,7 @@
   const world = {
     document: doc, epoch, look, state, placed, change,
     click: touching(click), arm: touching(arm), disarm: touching(disarm), scroll: touching(scroll),
+    scroll_area: touching(scroll_area),
     begin_fill: touching(begin_fill), end_fill: touching(end_fill), press: touching(press),
   };
   Object.defineProperty(globalThis, KEY, { value: world, configurable: true });

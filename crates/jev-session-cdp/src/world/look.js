@@ -68,6 +68,7 @@
         job.bad += 1;
       }
     }
+    for (const area of areas(options, modal)) found.push(area);
     return {
       epoch,
       news,

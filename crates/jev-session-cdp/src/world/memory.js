@@ -23,10 +23,10 @@
   };
 
   /** All that what is read depends on and no mutation tells. */
-  const surroundings = ({ reach, controls, origins }) =>
+  const surroundings = ({ reach, controls, areas, origins }) =>
     JSON.stringify([
-      changes, location.href, reach, controls, origins, innerWidth, innerHeight, devicePixelRatio,
-      scrollX, scrollY, scrollState(),
+      changes, location.href, reach, controls, areas, origins, innerWidth, innerHeight,
+      devicePixelRatio, scrollX, scrollY, scrollState(),
     ]);
 
   let kept = null;

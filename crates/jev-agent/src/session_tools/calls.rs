@@ -1,0 +1,596 @@
+//! What each of the tools is asked, and how it is carried out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jev_core::access::{AccessPattern, CanonicalUrl};
+use jev_core::contract::Goal;
+use jev_core::host::{
+    AccessibleName, Control, Field, FieldRole, HostReceipt, HostRefusal, TypedText,
+};
+use jev_core::policy::{NameRule, Permission};
+use jev_core::ports::{CloseOutcome, OpenRequest, Verifier};
+use jev_core::redact::Redactor;
+use jev_core::snapshot::{Role, Snapshot};
+use jev_verify::{Case, Matcher, TextVerifier};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::arguments::Arguments;
+use super::store::{Held, InUse, Owner, Sessions};
+use super::{NamedSource, Verb, reply};
+use crate::shared_session::{
+    SharedError, SharedParts, SharedSession, SharedTask, Until, WAIT_MAX, Waited,
+};
+use crate::source::RunContext;
+use crate::tool::{GoalFault, SessionFault, ToolCall, ToolError, ToolReply, only_known};
+
+/// How long an act of the agent's own, and a look, may take.
+const ACT: Duration = Duration::from_secs(10);
+/// How long a session may take to open.
+const OPEN: Duration = Duration::from_secs(20);
+/// How long a wait lasts when nothing is said, in seconds.
+const WAIT_SECONDS: u64 = 10;
+
+pub(super) const FIELD_ROLES: [(&str, FieldRole); 3] = [
+    ("text_box", FieldRole::TextBox),
+    ("search_box", FieldRole::SearchBox),
+    ("combo_box", FieldRole::ComboBox),
+];
+pub(super) const CONTROL_ROLES: [(&str, Role); 5] = [
+    ("button", Role::Button),
+    ("link", Role::Link),
+    ("tab", Role::Tab),
+    ("switch", Role::Switch),
+    ("menu_item", Role::MenuItem),
+];
+
+/// A checked call.
+pub(super) enum Ask<'a> {
+    Open {
+        source: NamedSource,
+    },
+    Run {
+        session: &'a str,
+        goal: Goal,
+        until: Option<Arc<dyn Verifier>>,
+    },
+    Read {
+        session: &'a str,
+    },
+    Wait {
+        session: &'a str,
+        until: Until,
+        bound: Duration,
+    },
+    Navigate {
+        session: &'a str,
+        to: CanonicalUrl,
+    },
+    Fill {
+        session: &'a str,
+        field: Field,
+        text: TypedText,
+    },
+    Press {
+        session: &'a str,
+        control: Control,
+    },
+    Status {
+        session: &'a str,
+    },
+    Close {
+        session: &'a str,
+    },
+}
+
+impl<'a> Ask<'a> {
+    /// Reads and checks the arguments.
+    pub(super) fn read(
+        verb: Verb,
+        value: &'a Value,
+        sessions: &Sessions,
+    ) -> Result<Self, ToolError> {
+        only_known(value, &known(verb, sessions))?;
+        let arguments = Arguments(value);
+        let session = || arguments.required("session");
+        Ok(match verb {
+            Verb::Open => Self::Open {
+                source: source(&arguments, &sessions.parts.sources)?,
+            },
+            Verb::Run => Self::Run {
+                session: session()?,
+                goal: goal(value)?,
+                until: match arguments.text("until")? {
+                    Some(words) => Some(shows(words)?),
+                    None => None,
+                },
+            },
+            Verb::Read => Self::Read {
+                session: session()?,
+            },
+            Verb::Wait => Self::Wait {
+                session: session()?,
+                until: until(&arguments)?,
+                bound: Duration::from_secs(
+                    arguments
+                        .count("seconds", WAIT_MAX.as_secs(), "a whole number from 1 to 60")?
+                        .unwrap_or(WAIT_SECONDS),
+                ),
+            },
+            Verb::Navigate => Self::Navigate {
+                session: session()?,
+                to: CanonicalUrl::parse(arguments.required("url")?)
+                    .map_err(|_| Arguments::wrong("url", "an http or https address"))?,
+            },
+            Verb::Fill => Self::Fill {
+                session: session()?,
+                field: Field {
+                    role: arguments
+                        .word("role", &FIELD_ROLES, "text_box, search_box or combo_box")?
+                        .unwrap_or(FieldRole::TextBox),
+                    name: name(&arguments)?,
+                },
+                text: TypedText::new(arguments.raw("text")?).map_err(|_| {
+                    Arguments::wrong("text", "one text of at most 10000 characters")
+                })?,
+            },
+            Verb::Press => Self::Press {
+                session: session()?,
+                control: Control {
+                    role: arguments
+                        .word(
+                            "role",
+                            &CONTROL_ROLES,
+                            "button, link, tab, switch or menu_item",
+                        )?
+                        .unwrap_or(Role::Button),
+                    name: name(&arguments)?,
+                },
+            },
+            Verb::Status => Self::Status {
+                session: session()?,
+            },
+            Verb::Close => Self::Close {
+                session: session()?,
+            },
+        })
+    }
+
+    /// The session it is about, when it is about one that is there.
+    pub(super) fn session(&self) -> Option<&'a str> {
+        match self {
+            Self::Open { .. } => None,
+            Self::Run { session, .. }
+            | Self::Read { session }
+            | Self::Wait { session, .. }
+            | Self::Navigate { session, .. }
+            | Self::Fill { session, .. }
+            | Self::Press { session, .. }
+            | Self::Status { session }
+            | Self::Close { session } => Some(session),
+        }
+    }
+
+    /// What it does, for whoever is to consent. What is typed is no part of it.
+    pub(super) fn words(&self) -> Option<String> {
+        match self {
+            Self::Open { source } => Some(format!("keep a tab open on `{}`", source.name)),
+            Self::Navigate { to, .. } => Some(format!("go to {to}")),
+            Self::Fill { field, .. } => Some(format!(
+                "fill the {} `{}`",
+                field.role.word(),
+                field.name.as_str()
+            )),
+            Self::Press { control, .. } => Some(format!(
+                "press the {} `{}`",
+                control.role.word(),
+                control.name.as_str()
+            )),
+            Self::Run { .. }
+            | Self::Read { .. }
+            | Self::Wait { .. }
+            | Self::Status { .. }
+            | Self::Close { .. } => None,
+        }
+    }
+}
+
+/// The arguments that a tool takes, under these settings.
+pub(super) fn known(verb: Verb, sessions: &Sessions) -> Vec<&'static str> {
+    let parts = &sessions.parts;
+    match verb {
+        Verb::Open if parts.sources.len() == 1 => Vec::new(),
+        Verb::Open => vec!["source"],
+        Verb::Run if parts.settings.until == Permission::Allowed => {
+            vec!["session", "goal", "until"]
+        }
+        Verb::Run => vec!["session", "goal"],
+        Verb::Wait => vec!["session", "textAppears", "textGone", "url", "seconds"],
+        Verb::Navigate => vec!["session", "url"],
+        Verb::Fill => vec!["session", "role", "name", "text"],
+        Verb::Press => vec!["session", "role", "name"],
+        Verb::Read | Verb::Status | Verb::Close => vec!["session"],
+    }
+}
+
+fn source(arguments: &Arguments<'_>, sources: &[NamedSource]) -> Result<NamedSource, ToolError> {
+    let wanted = arguments.text("source")?;
+    match (sources, wanted) {
+        ([only], None) => Ok(only.clone()),
+        (_, Some(name)) => sources
+            .iter()
+            .find(|source| source.name == name)
+            .cloned()
+            .ok_or_else(|| Arguments::wrong("source", "the name of one of the sources")),
+        (_, None) => Err(Arguments::wrong(
+            "source",
+            "given: the name of one of the sources",
+        )),
+    }
+}
+
+fn goal(value: &Value) -> Result<Goal, ToolError> {
+    value
+        .get("goal")
+        .and_then(Value::as_str)
+        .ok_or(GoalFault::NoGoal)
+        .and_then(|text| Goal::new(text).map_err(GoalFault::Goal))
+        .map_err(ToolError::ScopeAndGoalRequired)
+}
+
+fn shows(words: &str) -> Result<Arc<dyn Verifier>, ToolError> {
+    let matcher = Matcher::literal(words, Case::Exact)
+        .map_err(|_| Arguments::wrong("until", "words of at most a line or two"))?;
+    Ok(Arc::new(TextVerifier::new(matcher)))
+}
+
+fn until(arguments: &Arguments<'_>) -> Result<Until, ToolError> {
+    const ONE: &str = "given, or textGone, or url: exactly one of them";
+    let said = [
+        arguments.text("textAppears")?,
+        arguments.text("textGone")?,
+        arguments.text("url")?,
+    ];
+    match said {
+        [Some(text), None, None] => Ok(Until::TextAppears(text.to_owned())),
+        [None, Some(text), None] => Ok(Until::TextGone(text.to_owned())),
+        [None, None, Some(url)] => AccessPattern::parse(url)
+            .map(Until::At)
+            .map_err(|_| Arguments::wrong("url", "an address, a prefix ending in *, or an origin")),
+        [None, None, None]
+        | [Some(_), Some(_), _]
+        | [Some(_), _, Some(_)]
+        | [_, Some(_), Some(_)] => Err(Arguments::wrong("textAppears", ONE)),
+    }
+}
+
+fn name(arguments: &Arguments<'_>) -> Result<AccessibleName, ToolError> {
+    AccessibleName::new(arguments.required("name")?)
+        .map_err(|_| Arguments::wrong("name", "an accessible name of 1 to 300 characters"))
+}
+
+fn failed(error: SharedError) -> ToolError {
+    match error {
+        SharedError::Bound { .. } => Arguments::wrong("seconds", "a whole number from 1 to 60"),
+        SharedError::Session(error) => ToolError::Session(SessionFault::Browser(error)),
+        SharedError::ScopeMismatch => ToolError::Session(SessionFault::ScopeMismatch),
+    }
+}
+
+const NOT_ALLOWED: &str =
+    "The tab stands on a page that the host has not allowed; nothing of it is shown.";
+
+/// A tab that is one's own for the length of a call.
+struct Turn {
+    id: String,
+    held: Arc<Held>,
+    guard: tokio::sync::OwnedMutexGuard<Option<SharedSession>>,
+    _using: InUse,
+}
+
+impl Turn {
+    fn session(&mut self) -> Result<&mut SharedSession, ToolError> {
+        self.guard
+            .as_mut()
+            .ok_or(ToolError::Session(SessionFault::Unknown))
+    }
+
+    fn trace(&self) -> Option<std::path::PathBuf> {
+        let trajectory = self.guard.as_ref()?.trajectory()?;
+        Some(trajectory.folder().to_owned())
+    }
+}
+
+impl Sessions {
+    /// Does what was asked.
+    pub(super) async fn carry_out(
+        self: &Arc<Self>,
+        ask: Ask<'_>,
+        owner: &Owner,
+        context: &RunContext,
+        call: ToolCall<'_>,
+    ) -> Result<ToolReply, ToolError> {
+        match ask {
+            Ask::Open { source } => self.open(source, owner, context, call).await,
+            Ask::Run {
+                session,
+                goal,
+                until,
+            } => {
+                let turn = self.turn(session, owner, call.cancel).await?;
+                self.run(turn, goal, until, call).await
+            }
+            Ask::Read { session } => {
+                let turn = self.turn(session, owner, call.cancel).await?;
+                self.read(turn).await
+            }
+            Ask::Wait {
+                session,
+                until,
+                bound,
+            } => {
+                let turn = self.turn(session, owner, call.cancel).await?;
+                self.wait(turn, &until, bound, call).await
+            }
+            Ask::Navigate { session, to } => {
+                let mut turn = self.turn(session, owner, call.cancel).await?;
+                let receipt = turn.session()?.navigate(&to, ACT).await;
+                self.done(turn, receipt).await
+            }
+            Ask::Fill {
+                session,
+                field,
+                text,
+            } => {
+                let mut turn = self.turn(session, owner, call.cancel).await?;
+                let receipt = if named(&self.parts.settings.fill, &field.name) {
+                    turn.session()?.fill(&field, &text, ACT).await
+                } else {
+                    HostReceipt::Refused(HostRefusal::Denied)
+                };
+                self.done(turn, receipt).await
+            }
+            Ask::Press { session, control } => {
+                let mut turn = self.turn(session, owner, call.cancel).await?;
+                let receipt = if named(&self.parts.settings.press, &control.name) {
+                    turn.session()?.press(&control, ACT).await
+                } else {
+                    HostReceipt::Refused(HostRefusal::Denied)
+                };
+                self.done(turn, receipt).await
+            }
+            Ask::Status { session } => {
+                let turn = self.turn(session, owner, call.cancel).await?;
+                status(turn)
+            }
+            Ask::Close { session } => {
+                let held = self.find(session, owner)?;
+                let outcome = self
+                    .end(session, &held)
+                    .await
+                    .ok_or(ToolError::Session(SessionFault::Unknown))?;
+                Ok(closed(session, outcome))
+            }
+        }
+    }
+
+    async fn turn(
+        &self,
+        id: &str,
+        owner: &Owner,
+        cancel: &CancellationToken,
+    ) -> Result<Turn, ToolError> {
+        let held = self.find(id, owner)?;
+        let (guard, using) = self.enter(&held, cancel).await?;
+        Ok(Turn {
+            id: id.to_owned(),
+            held,
+            guard,
+            _using: using,
+        })
+    }
+
+    async fn open(
+        self: &Arc<Self>,
+        source: NamedSource,
+        owner: &Owner,
+        context: &RunContext,
+        call: ToolCall<'_>,
+    ) -> Result<ToolReply, ToolError> {
+        let source = source
+            .provider
+            .source(context)
+            .ok_or(ToolError::SourceRequired)?;
+        let scope = context
+            .scope(format!("session-{}", self.next_tab()))
+            .map_err(|blank| ToolError::ScopeAndGoalRequired(GoalFault::Scope(blank)))?;
+        let place = self.reserve(owner)?;
+        let turn = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Err(ToolError::Cancelled),
+            turn = call.turns.turn() => turn?,
+        };
+        let tracing = self.parts.tracing.as_ref();
+        let opening = SharedSession::open(SharedParts {
+            factory: source.factory,
+            judge: Arc::clone(&self.parts.judge),
+            request: OpenRequest {
+                scope,
+                start: source.start,
+                access: source.access,
+                actions: source.actions,
+                reach: self.parts.read.reach,
+            },
+            deadline: OPEN,
+            price: None,
+            redactor: tracing.map_or_else(Redactor::new, |tracing| tracing.redactor.clone()),
+            trajectory: tracing.and_then(crate::tool::Tracing::begin),
+        });
+        let session = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Err(ToolError::Cancelled),
+            session = tokio::time::timeout(OPEN, opening) => session
+                .unwrap_or(Err(SharedError::Session(jev_core::error::SessionError::Hung {
+                    stage: jev_core::error::Stage::Open,
+                })))
+                .map_err(failed)?,
+        };
+        drop(turn);
+        let (held, using) = self.keep(&place, owner.clone(), session, source.verifier);
+        if call.cancel.is_cancelled() {
+            // Nobody would ever know its name.
+            self.end(&place.id, &held).await;
+            return Err(ToolError::Cancelled);
+        }
+        // A cancel that comes from here on is one of a session whose name is known.
+        let (guard, _) = self.enter(&held, &held.gone).await?;
+        self.read(Turn {
+            id: place.id.clone(),
+            held,
+            guard,
+            _using: using,
+        })
+        .await
+    }
+
+    async fn run(
+        &self,
+        mut turn: Turn,
+        goal: Goal,
+        until: Option<Arc<dyn Verifier>>,
+        call: ToolCall<'_>,
+    ) -> Result<ToolReply, ToolError> {
+        let _turn = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Err(ToolError::Cancelled),
+            () = turn.held.gone.cancelled() => {
+                return Err(ToolError::Session(SessionFault::Unknown));
+            }
+            turn = call.turns.turn() => turn?,
+        };
+        let read = &self.parts.read;
+        let kind = self.parts.judge.identity().kind;
+        let held = Arc::clone(&turn.held);
+        let session = turn.session()?;
+        let task = SharedTask {
+            mode: read.mode,
+            gate: Some(read.gate(kind)),
+            limits: read.limits,
+            budget: read.budget.min(jev_core::limits::BUDGET_MAX_TOOL),
+            layout: read.layout,
+            verify_first: read.verify_first,
+            ..SharedTask::new(goal, until.unwrap_or_else(|| Arc::clone(&held.verifier)))
+        };
+        // Cancelled by the client's word, and by the end of the session.
+        let cancel = held.gone.child_token();
+        let stop = cancel.clone();
+        let back = {
+            let running = session.run(task, call.observer, &cancel);
+            tokio::pin!(running);
+            loop {
+                tokio::select! {
+                    back = &mut running => break back.map_err(ToolError::Contract)?,
+                    () = call.cancel.cancelled(), if !stop.is_cancelled() => stop.cancel(),
+                }
+            }
+        };
+        let (note, structured) = reply::handback(&turn.id, &back, read.text_chars);
+        Ok(ToolReply {
+            note,
+            structured,
+            trace: turn.trace(),
+        })
+    }
+
+    /// The page as it is now; nothing of it where it is not allowed.
+    async fn look(&self, turn: &mut Turn) -> Result<Option<Arc<Snapshot>>, ToolError> {
+        turn.session()?.observe(ACT).await.map_err(failed)
+    }
+
+    fn page(&self, turn: &Turn, page: Option<&Snapshot>) -> Map<String, Value> {
+        reply::page(&turn.id, page, self.parts.read.text_chars)
+    }
+
+    async fn read(&self, mut turn: Turn) -> Result<ToolReply, ToolError> {
+        let page = self.look(&mut turn).await?;
+        let note = match page {
+            Some(_) => reply::UNTRUSTED_NOTE,
+            None => NOT_ALLOWED,
+        };
+        Ok(ToolReply {
+            note: note.to_owned(),
+            structured: Value::Object(self.page(&turn, page.as_deref())),
+            trace: turn.trace(),
+        })
+    }
+
+    async fn wait(
+        &self,
+        mut turn: Turn,
+        until: &Until,
+        bound: Duration,
+        call: ToolCall<'_>,
+    ) -> Result<ToolReply, ToolError> {
+        let gone = turn.held.gone.clone();
+        let session = turn.session()?;
+        let waited = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Err(ToolError::Cancelled),
+            () = gone.cancelled() => return Err(ToolError::Session(SessionFault::Unknown)),
+            waited = session.wait_for(until, bound) => waited.map_err(failed)?,
+        };
+        let (word, page, sentence) = match &waited {
+            Waited::Met(page) => ("MET", Some(page), "It came."),
+            Waited::TimedOut(page) => ("TIMED_OUT", Some(page), "It did not come in time."),
+            Waited::LeftScope => ("LEFT_SCOPE", None, NOT_ALLOWED),
+        };
+        let mut map = self.page(&turn, page.map(AsRef::as_ref));
+        map.insert("outcome".to_owned(), json!(word));
+        Ok(ToolReply {
+            note: format!("{word}: {sentence} {}", reply::UNTRUSTED_NOTE),
+            structured: Value::Object(map),
+            trace: turn.trace(),
+        })
+    }
+
+    /// The receipt of an act, and the page after it. A page that can't be read takes nothing from
+    /// the receipt.
+    async fn done(&self, mut turn: Turn, receipt: HostReceipt) -> Result<ToolReply, ToolError> {
+        let page = self.look(&mut turn).await.ok().flatten();
+        let mut map = self.page(&turn, page.as_deref());
+        let note = reply::receipt(&mut map, &receipt);
+        Ok(ToolReply {
+            note,
+            structured: Value::Object(map),
+            trace: turn.trace(),
+        })
+    }
+}
+
+fn named(rules: &[NameRule], name: &AccessibleName) -> bool {
+    rules.iter().any(|rule| rule.matches(name.as_str()))
+}
+
+fn status(mut turn: Turn) -> Result<ToolReply, ToolError> {
+    let id = turn.id.clone();
+    let session = turn.session()?;
+    let structured = json!({
+        "session": id,
+        "history": reply::history(session.history()),
+        "metrics": reply::metrics(session.metrics()),
+    });
+    Ok(ToolReply {
+        note: "The session is open. Targets in the history are untrusted page content.".to_owned(),
+        structured,
+        trace: turn.trace(),
+    })
+}
+
+fn closed(id: &str, outcome: CloseOutcome) -> ToolReply {
+    ToolReply {
+        note: "The session is closed.".to_owned(),
+        structured: json!({"session": id, "closed": outcome}),
+        trace: None,
+    }
+}
