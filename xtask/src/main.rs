@@ -7,6 +7,7 @@ mod demo;
 mod eval;
 mod fixtures;
 mod mcp_client;
+mod mutants;
 mod picture;
 mod repo;
 mod run;
@@ -49,6 +50,8 @@ enum Command {
     Tidy,
     /// Play the navigator through simulated worlds full of faults.
     Sim(sim::Arguments),
+    /// Make deliberate faults in a copy of the core; the simulated worlds must notice each.
+    Mutants(mutants::Arguments),
     /// Format, lints, tidy and tests, as continuous integration runs them.
     Ci,
 }
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::McpClient => mcp_client::command(),
         Command::Tidy => tidy::command(),
         Command::Sim(arguments) => sim::command(&arguments),
+        Command::Mutants(arguments) => mutants::command(&arguments),
         Command::Ci => ci::command(),
     };
     match outcome {

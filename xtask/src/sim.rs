@@ -79,8 +79,12 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
             .map(|minutes| Duration::from_secs(60 * minutes)),
     });
     report(&hunt);
+    verdict(arguments.seed, &hunt)
+}
+
+fn verdict(seed: u64, hunt: &Hunt) -> Result<(), Failure> {
     if let Some((case, fault)) = &hunt.fault {
-        return Err(explain(arguments.seed, *case, fault));
+        return Err(explain(seed, *case, fault));
     }
     let missing = hunt.coverage.missing();
     if hunt.cases >= COVERING && !missing.is_empty() {
@@ -192,5 +196,63 @@ fn report(hunt: &Hunt) {
             kind = of;
         }
         println!("  {count:>10}  {name}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xtask::world::case::Failure as Found;
+    use xtask::world::coverage::Coverage;
+
+    use super::*;
+
+    fn hunt(cases: u64, fault: Option<Fault>) -> Hunt {
+        Hunt {
+            cases,
+            took: Duration::from_secs(1),
+            coverage: Coverage::default(),
+            fault: fault.map(|fault| (4_711, fault)),
+        }
+    }
+
+    fn broke(invariant: &'static str, broken: Broken) -> Option<Fault> {
+        Some(Fault::Broke(Found {
+            invariant,
+            why: "why",
+            broken,
+            input: 3,
+        }))
+    }
+
+    /// The codes are documented, and scripts tell the kinds of failure apart by them.
+    #[test]
+    fn each_kind_of_failure_has_its_exit_code_and_the_command_that_repeats_it() {
+        for (fault, code) in [
+            (broke("S3", Broken::Safety), 11),
+            (broke("L2", Broken::Liveness), 12),
+            (Some(Fault::Crashed("overflow".to_owned())), 13),
+        ] {
+            let failure = verdict(7, &hunt(1, fault)).unwrap_err();
+            assert_eq!(failure.code(), code);
+            let repeat = "cargo xtask sim --seed 7 --first 4711 --cases 1 --story";
+            assert!(failure.to_string().contains(repeat), "{failure}");
+        }
+        assert_eq!(verdict(7, &hunt(COVERING, None)).unwrap_err().code(), 14);
+        assert!(verdict(7, &hunt(COVERING - 1, None)).is_ok());
+    }
+
+    #[test]
+    fn the_document_lists_the_exit_codes() {
+        let page = include_str!("../../docs/testing.md");
+        let words: Vec<&str> = page.split_whitespace().collect();
+        let page = words.join(" ");
+        for code in [
+            "11 a safety invariant was broken",
+            "12 a liveness invariant was broken",
+            "13 something panicked",
+            "14 the cases did not reach",
+        ] {
+            assert!(page.contains(code), "{code}");
+        }
     }
 }

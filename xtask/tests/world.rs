@@ -1,10 +1,13 @@
 //! The simulated world as ordinary tests: what it reaches, the shape of the machine, and cases that
 //! shrink.
 
+use std::path::Path;
+
 use proptest::prelude::*;
 use xtask::world::Chance;
 use xtask::world::cancels;
 use xtask::world::case::{Orders, play};
+use xtask::world::coverage::Coverage;
 use xtask::world::hunt::{Plan, hunt};
 use xtask::world::small::{VARIANTS, search};
 
@@ -45,6 +48,27 @@ fn a_cancel_at_any_input_of_an_honest_run_breaks_nothing() {
     assert_eq!(cancelled.failure, None);
     assert_eq!(cancelled.runs, 60);
     assert!(cancelled.cancels > 60 * 6, "{}", cancelled.cancels);
+}
+
+/// The fuzz target's seed corpus: `cargo fuzz run world` begins with it.
+#[test]
+fn the_seed_corpus_of_the_fuzz_target_holds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/world");
+    let mut coverage = Coverage::default();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let played = play(Chance::of_bytes(bytes), Orders::default());
+        assert_eq!(played.failure, None, "{}", path.display());
+        coverage.add(&played.coverage);
+    }
+    let counts = coverage.counts();
+    let reached = |kind: &str| {
+        let of = counts.iter().filter(|(of, ..)| *of == kind);
+        of.filter(|(_, _, count)| *count > 0).count()
+    };
+    assert_eq!((reached("phase"), reached("effect")), (8, 7), "{counts:?}");
+    assert!(reached("status") >= 8, "{counts:?}");
 }
 
 proptest! {

@@ -429,8 +429,14 @@ impl Session for PageSession {
     }
 
     async fn wait(&self, bound: Duration) -> Result<Change, SessionError> {
+        if self.tab().closed {
+            return Err(SessionError::Closed);
+        }
         // Such a page never changes by itself.
         tokio::time::sleep(bound).await;
+        if self.tab().closed {
+            return Err(SessionError::Closed);
+        }
         Ok(Change::None)
     }
 

@@ -83,5 +83,7 @@ pub mod report;
 pub mod snapshot;
 pub mod status;
 pub mod telemetry;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod time;
 pub mod verification;

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use crate::access::CanonicalUrl;
 use crate::action::Operation;
 use crate::ids::{DocumentId, PageVersion};
 use crate::snapshot::{Candidate, Snapshot};
@@ -132,25 +133,47 @@ impl Progress {
         self.dead_ends.insert(key);
     }
 
-    /// Whether an action may be offered on a page.
-    pub(crate) fn offers(
-        &self,
-        page: &Snapshot,
-        operation: Operation,
-        target: Option<&Candidate>,
-    ) -> bool {
-        if self.without_effect.is_empty() && self.rejected.is_empty() && self.dead_ends.is_empty() {
-            return true;
+    /// What may not be offered on a page, gathered once for all of its candidates.
+    pub(crate) fn barred(&self, page: &Snapshot) -> Barred<'_> {
+        let without_effect = self
+            .without_effect
+            .iter()
+            .filter(|(version, _)| version == page.version())
+            .map(|(_, key)| key);
+        let rejected = self
+            .rejected
+            .iter()
+            .filter(|(document, _)| *document == page.document)
+            .map(|(_, key)| key);
+        Barred {
+            keys: without_effect
+                .chain(rejected)
+                .chain(&self.dead_ends)
+                .collect(),
+            addresses: &self.dead_addresses,
         }
-        let key = ActionKey::new(operation, target);
-        if self.dead_ends.contains(&key) || self.dead_addresses.contains(&key.href) {
-            return false;
-        }
-        let here = (page.version().clone(), key);
-        if self.without_effect.contains(&here) {
-            return false;
-        }
-        let on_page = (page.document.clone(), here.1);
-        !self.rejected.contains(&on_page)
+    }
+}
+
+/// What led nowhere before and is not offered on one page.
+#[derive(Debug)]
+pub(crate) struct Barred<'a> {
+    keys: Vec<&'a ActionKey>,
+    addresses: &'a HashSet<String>,
+}
+
+impl Barred<'_> {
+    /// Whether an action may be offered.
+    pub(crate) fn offers(&self, operation: Operation, target: Option<&Candidate>) -> bool {
+        let href = target
+            .and_then(|target| target.href.as_ref())
+            .map_or("", CanonicalUrl::as_str);
+        let named = |key: &&ActionKey| {
+            key.operation == operation
+                && key.href == href
+                && key.label == target.map_or("", |target| target.label.as_str())
+                && key.context == target.map_or("", |target| target.context.as_str())
+        };
+        !self.addresses.contains(href) && !self.keys.iter().any(named)
     }
 }

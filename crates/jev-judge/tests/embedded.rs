@@ -14,6 +14,7 @@ use jev_core::ports::{Judge, JudgeKind};
 use jev_core::question::{
     Answer, ChoiceOption, Question, QuestionKind, Questionnaire, Stage, Subject,
 };
+use jev_core::testing::{self, Clock};
 use jev_judge::embedded::linkset::{self, Kind, Split};
 use jev_judge::embedded::{
     DIMENSIONS, EmbeddedJudge, Embedder, GivenUp, InstallSource, Installed, Model, Weights,
@@ -72,6 +73,14 @@ fn a_vector_does_not_depend_on_what_it_is_computed_with() {
         assert!(single[0].cosine(embedding) > 0.999_99, "{text}");
         assert_eq!(single[0].pieces, embedding.pieces);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_judge_keeps_the_promises_of_its_port() {
+    let clock = Clock::new(tokio::time::sleep).with_patience(Duration::from_secs(120));
+    let judge = EmbeddedJudge::new(model());
+    let answered = testing::judge(&judge, &clock).await.unwrap();
+    assert!(answered.refused.is_empty(), "{answered:?}");
 }
 
 #[test]

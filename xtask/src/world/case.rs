@@ -155,7 +155,11 @@ impl Case {
             tick = tick.map(|at| at.after(late));
         }
         match (self.world.inbox.next_at(), tick) {
-            (Some(post), Some(tick)) if tick <= post => return Some((Input::Tick, tick)),
+            (Some(post), Some(tick)) if tick < post => return Some((Input::Tick, tick)),
+            // Of an answer and a timer in the same moment either may be first.
+            (Some(post), Some(tick)) if tick == post && self.world.chance.below(2) == 0 => {
+                return Some((Input::Tick, tick));
+            }
             (None, tick) => return tick.map(|at| (Input::Tick, at)),
             (Some(_), _) => {}
         }

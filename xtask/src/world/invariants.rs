@@ -153,6 +153,10 @@ pub fn s7(w: &Witness) -> Verdict {
         "the run went on although a limit was used up",
     )?;
     hold(
+        !w.step.oversized,
+        "a question is larger than its limits allow",
+    )?;
+    hold(
         spent.usage.input_tokens == w.reference.tokens,
         "the tokens are not those of the answers",
     )?;

@@ -293,7 +293,7 @@ pub fn contract(chance: &mut Chance, kind: Kind) -> Option<Contract> {
             draft.limits.recoveries = chance.pick(&[2, 0, 1, 8])?;
             draft.limits.state_chars = match chance.below(32) {
                 31 => 100,
-                27..=30 => chance.pick(&[3_600, 4_200, 5_000])?,
+                27..=30 => chance.pick(&[3_600, 4_200, 5_000, 1_700])?,
                 _ => 32_000,
             };
             let millis = match chance.below(16) {

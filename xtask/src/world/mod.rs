@@ -31,7 +31,8 @@ use jev_core::effect::{Effect, EffectKind};
 use jev_core::error::SessionError;
 use jev_core::ids::{EffectId, IntentId, PageVersion};
 use jev_core::input::Input;
-use jev_core::ports::Change;
+use jev_core::permit::Permit;
+use jev_core::ports::{Change, OpenRequest, VerifyRequest};
 use jev_core::question::{Decision, Questionnaire};
 use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_core::snapshot::Settled;
@@ -58,6 +59,34 @@ pub struct World {
     cancelled: bool,
 }
 
+/// What the world can be asked to do.
+#[derive(Debug)]
+pub enum Call<'a> {
+    /// Open a session.
+    Open(OpenRequest),
+    /// Look at the page.
+    Observe,
+    /// Verify a page.
+    Verify(VerifyRequest),
+    /// Answer a question.
+    Judge(&'a Questionnaire),
+    /// Carry out a permit.
+    Dispatch(Permit),
+    /// Wait for a change.
+    Wait,
+    /// Close the session.
+    Close,
+}
+
+/// What a call brings.
+#[derive(Debug, Default)]
+pub struct Replies {
+    /// The answer and when it comes.
+    pub answer: Option<(Timestamp, Input)>,
+    /// When the caller cancels.
+    pub cancel: Option<Timestamp>,
+}
+
 impl World {
     /// A world around a site.
     pub fn new(chance: Chance, mix: Mix, site: Site, budget: Duration) -> Self {
@@ -81,11 +110,26 @@ impl World {
     /// Takes an effect and sends its answer, as its faults let it. `asked` is the question of an
     /// effect that asks the judge.
     pub fn take(&mut self, effect: Effect, asked: Option<&Questionnaire>, now: Timestamp) {
-        let id = effect.id;
-        let (most_ms, answer) = match effect.kind {
-            EffectKind::Open(request) => (300, self.open(id, &request)),
-            EffectKind::Observe => (60, self.observe(id)),
-            EffectKind::Verify(request) => {
+        let call = match effect.kind {
+            EffectKind::Open(request) => Call::Open(request),
+            EffectKind::Observe => Call::Observe,
+            EffectKind::Verify(request) => Call::Verify(request),
+            EffectKind::AskJudge(_) => match asked {
+                Some(asked) => Call::Judge(asked),
+                None => return,
+            },
+            EffectKind::Dispatch(permit) => Call::Dispatch(permit),
+            EffectKind::Wait { .. } => Call::Wait,
+            EffectKind::Close { .. } => Call::Close,
+        };
+        self.hear(effect.id, call, now);
+    }
+
+    fn hear(&mut self, id: EffectId, call: Call<'_>, now: Timestamp) {
+        let (most_ms, answer) = match call {
+            Call::Open(request) => (300, self.open(id, &request)),
+            Call::Observe => (60, self.observe(id)),
+            Call::Verify(request) => {
                 let answer = verifier::answer(&mut self.chance, &self.mix, &request);
                 let input = match answer {
                     Ok(verification) => Input::Verified(id, verification),
@@ -93,8 +137,7 @@ impl World {
                 };
                 (20, input)
             }
-            EffectKind::AskJudge(_) => {
-                let Some(asked) = asked else { return };
+            Call::Judge(asked) => {
                 let next = self.site.next();
                 let earlier = self.earlier.as_ref();
                 let answer = judge::answer(&mut self.chance, &self.mix, asked, &next, earlier);
@@ -107,12 +150,35 @@ impl World {
                 };
                 (300, input)
             }
-            EffectKind::Dispatch(permit) => (60, self.dispatch(id, permit)),
-            EffectKind::Wait { .. } => (400, self.wait(id)),
-            EffectKind::Close { .. } => (200, self.close(id)),
+            Call::Dispatch(permit) => (60, self.dispatch(id, permit)),
+            Call::Wait => (400, self.wait(id)),
+            Call::Close => (200, self.close(id)),
         };
         let latency = self.millis(most_ms);
         self.post(now, latency, answer);
+    }
+
+    /// As one of the three ports, for a driver: what a call brings and when, or nothing when its
+    /// answer is lost, and when the caller cancels. What a port can't say is not said: answers that
+    /// nobody asked for, doubles, a lost session.
+    pub fn call(&mut self, number: u32, call: Call<'_>, now: Timestamp) -> Replies {
+        self.disturb(now, number);
+        let id = EffectId(u64::MAX);
+        self.hear(id, call, now);
+        let mut replies = Replies::default();
+        while let Some((at, input)) = self.inbox.take() {
+            if input.effect() == Some(id) {
+                replies.answer.get_or_insert((at, input));
+            } else if input == Input::Cancel {
+                replies.cancel = Some(at);
+            }
+        }
+        replies
+    }
+
+    /// The actions that really reached the page, in order.
+    pub fn reached(&self) -> &[IntentId] {
+        &self.reached
     }
 
     fn millis(&mut self, most: u32) -> Duration {
@@ -131,7 +197,11 @@ impl World {
             return;
         }
         if self.hits(Fault::Delays) {
-            latency += self.sometime();
+            latency = match self.chance.below(4) {
+                // In the very moment in which the budget ends.
+                3 => self.budget.saturating_sub(now.elapsed()),
+                _ => latency + self.sometime(),
+            };
         }
         if self.hits(Fault::Duplicates) {
             for _ in 0..=self.chance.below(3) {

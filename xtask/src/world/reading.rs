@@ -4,7 +4,10 @@
 use jev_core::action::Operation;
 use jev_core::gate::{Gate, GateKind};
 use jev_core::ids::{CandidateId, GoalDigest};
-use jev_core::question::{Answer, Decision, Questionnaire, Stage, Subject};
+use jev_core::limits::{Limits, STATE_CHARS};
+use jev_core::question::{
+    Answer, ChoiceOption, Decision, QuestionKind, Questionnaire, Stage, Subject,
+};
 use jev_core::snapshot::Snapshot;
 use jev_core::verification::{Evidence, EvidencePlace, Verdict, Verification};
 
@@ -98,6 +101,40 @@ pub fn is_lawful(questionnaire: &Questionnaire, decision: &Decision) -> bool {
             .iter()
             .enumerate()
             .all(|(number, answer)| best(options(questionnaire, number).len(), answer).is_some())
+}
+
+/// Whether a question is larger than its limits: too many candidates, or too many characters when
+/// it is written as the Choice protocol writes it. No page of this world comes near the default
+/// limit, so only smaller ones are counted.
+pub fn is_oversized(asked: &Questionnaire, limits: &Limits) -> bool {
+    let links = |number| {
+        let offered = options(asked, number).iter();
+        let links = offered.filter(|option| matches!(option.subject, Subject::Candidate { .. }));
+        links.count()
+    };
+    let most = (0..asked.questions.len()).map(links).max();
+    if most.is_some_and(|most| most > limits.candidates as usize) {
+        return true;
+    }
+    if limits.state_chars >= STATE_CHARS.default {
+        return false;
+    }
+    let mut chars = asked.state.to_string().chars().count();
+    for question in &asked.questions {
+        if let QuestionKind::Choice {
+            instructions,
+            options,
+        } = &question.kind
+        {
+            // At least the quotes, colons and braces: what is escaped is not counted.
+            chars += 48 + instructions.chars().count();
+            let option = |option: &ChoiceOption| {
+                5 + option.name.chars().count() + option.description.chars().count()
+            };
+            chars += options.iter().map(option).sum::<usize>();
+        }
+    }
+    chars > limits.state_chars as usize
 }
 
 /// Whether evidence is on a page.

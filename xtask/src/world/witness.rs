@@ -84,6 +84,8 @@ pub struct StepFacts {
     pub ended: Option<(Status, bool)>,
     /// The judge was asked although a limit was used up.
     pub asked_past_limit: bool,
+    /// The question is larger than the contract allows.
+    pub oversized: bool,
     /// A receipt was written that is not the one the world gave.
     pub wrong_receipt: bool,
     /// The judge was asked about a page that the verifier was never shown.
@@ -369,6 +371,7 @@ impl Witness {
             && self.contract.verify_first == VerifyFirst::On
             && !self.shown.contains(ask.snapshot().version());
         if let Some(questionnaire) = asked {
+            self.step.oversized = reading::is_oversized(questionnaire, limits);
             self.asked = Some((Arc::clone(ask), Arc::clone(questionnaire)));
         }
     }

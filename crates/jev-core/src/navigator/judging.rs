@@ -75,10 +75,10 @@ impl Navigator {
     /// Everything that is really possible on this page and allowed.
     fn offer(&self, page: &Snapshot) -> Offer {
         let actions = &self.contract.actions;
+        let barred = self.progress.barred(page);
         let allowed = |permission: Permission, possible: bool, operation: Operation| {
-            let offered = possible
-                && permission == Permission::Allowed
-                && self.progress.offers(page, operation, None);
+            let offered =
+                possible && permission == Permission::Allowed && barred.offers(operation, None);
             offered.then_some(operation)
         };
         let mut operations: Vec<Operation> = [
@@ -107,9 +107,7 @@ impl Navigator {
                         .href
                         .as_ref()
                         .is_none_or(|href| self.contract.access.allows(href))
-                    && self
-                        .progress
-                        .offers(page, Operation::Click, Some(candidate))
+                    && barred.offers(Operation::Click, Some(candidate))
             })
             .map(|(index, _)| index)
             .collect();

@@ -119,6 +119,13 @@ async fn both_orders_are_asked_and_averaged() {
 }
 
 #[tokio::test]
+async fn the_chat_judge_keeps_the_promises_of_its_port() {
+    let stub =
+        Stub::start(|_, request| Reply::json(200, &reply(request, |_, line| honest(line)))).await;
+    crate::port::conforms("chat", &judge(&stub)).await;
+}
+
+#[tokio::test]
 async fn more_than_20_options_go_through_two_stages() {
     let stub =
         Stub::start(|_, request| Reply::json(200, &reply(request, |_, line| honest(line)))).await;

@@ -11,5 +11,6 @@ mod chat;
 mod common;
 mod faults;
 mod mock_replies;
+mod port;
 mod secrets;
 mod server;
