@@ -8,8 +8,6 @@ use crate::progress::Progress;
 
 /// Most entries of history that are carried on; the oldest go first.
 pub const HISTORY_MAX: usize = 48;
-/// Most characters of a target's label that are carried on.
-const LABEL_CHARS: usize = 120;
 
 /// What a tab's earlier runs left. Empty for a tab that nobody has used.
 #[derive(Clone, Debug, Default)]
@@ -22,13 +20,7 @@ pub struct Carried {
 impl Carried {
     pub(crate) fn new(mut history: Vec<HistoryEntry>, back_depth: u32, progress: Progress) -> Self {
         history.drain(..history.len().saturating_sub(HISTORY_MAX));
-        for entry in &mut history {
-            if let Some(target) = &mut entry.target
-                && let Some((end, _)) = target.char_indices().nth(LABEL_CHARS)
-            {
-                target.truncate(end);
-            }
-        }
+        let history = history.into_iter().map(HistoryEntry::cut).collect();
         Self {
             history: Arc::new(history),
             back_depth,
