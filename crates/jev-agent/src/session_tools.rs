@@ -17,11 +17,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jev_core::policy::Permission;
 use jev_core::ports::Judge;
+use jev_core::telemetry::Price;
 
 use crate::config::{ReadSettings, SessionSettings};
-use crate::permission::{Consent, PermissionRequest, Ruling};
+use crate::permission::{PermissionRequest, Ruling};
 use crate::source::{RunContext, SourceProvider};
-use crate::tool::{ConsentFault, Tool, ToolCall, ToolDefinition, ToolError, ToolReply, Tracing};
+use crate::tool::{Tool, ToolCall, ToolDefinition, ToolError, ToolReply, Tracing, consented};
 
 pub(crate) use store::Sessions;
 
@@ -92,6 +93,8 @@ pub struct SessionParts {
     pub judge: Arc<dyn Judge>,
     /// What may be opened. Not empty.
     pub sources: Vec<NamedSource>,
+    /// What the judge's tokens cost, where that is known.
+    pub price: Option<Price>,
     /// Where sessions are written down.
     pub tracing: Option<Tracing>,
 }
@@ -163,13 +166,7 @@ impl Tool for SessionTool {
                 act: words.as_deref(),
                 ..request
             };
-            match call.gate.ask(&request).await {
-                Consent::Given => {}
-                Consent::Refused => return Err(ToolError::NotConsented(ConsentFault::Refused)),
-                Consent::Unavailable => {
-                    return Err(ToolError::NotConsented(ConsentFault::Unavailable));
-                }
-            }
+            consented(call.gate, &request, call.turns, call.cancel).await?;
         }
         self.sessions.carry_out(ask, &owner, context, call).await
     }

@@ -113,7 +113,7 @@ fn server(config: &Config, args: &McpArgs) -> Result<Arc<Server>, UsageError> {
     Ok(Server::new(
         tools,
         &config.mcp,
-        config.permission.clone(),
+        Arc::new(config.permission.clone()),
         traces,
     )?)
 }

@@ -1,9 +1,12 @@
 //! From arguments to a contract and its ports: every check that can be made before a browser
 //! starts.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jev_agent::trajectory::Trajectory;
 use jev_core::access::{AccessList, AccessPattern, CanonicalUrl};
 use jev_core::contract::{Contract, ContractDraft, ContractError, Goal, Layout, Mode, Reach};
 use jev_core::ids::Scope;
@@ -27,6 +30,10 @@ pub(crate) struct Prepared {
     pub verifier: Arc<dyn Verifier>,
     /// The browser, and what pages may do in it.
     pub session: SessionOptions,
+    /// Where the report goes, opened.
+    pub report_file: Option<File>,
+    /// Where the trajectory goes, begun.
+    pub trajectory: Option<Trajectory>,
     /// What the user should know before the run begins.
     pub notices: Vec<String>,
 }
@@ -68,11 +75,15 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     draft.limits.no_progress = count("max-no-progress", &args.max_no_progress, NO_PROGRESS.max)?;
     draft.limits.state_chars = count("max-state-chars", &args.max_state_chars, STATE_CHARS.max)?;
     // Whatever does not hang on the judge is checked before there is one: making a judge may make
-    // a file.
+    // a recording, which is never written over. The report and the trajectory are opened before the
+    // run, so that a run is never made for files that can't be written.
     let threshold = args.threshold.as_deref();
     judge::gate(args.gate, threshold, JudgeKind::Ranks)?;
     draft.clone().check()?;
-    let chosen = args.judge.choose()?;
+    let named = args.judge.named()?;
+    let report_file = args.report.as_deref().map(create).transpose()?;
+    let trajectory = args.trace.begin_hiding(named.key())?;
+    let chosen = named.build()?;
     draft.gate = judge::gate(args.gate, threshold, chosen.judge.identity().kind)?;
     notices.extend(chosen.notice.clone());
     Ok(Prepared {
@@ -80,7 +91,17 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
         chosen,
         verifier,
         session,
+        report_file,
+        trajectory,
         notices,
+    })
+}
+
+fn create(path: &Path) -> Result<File, UsageError> {
+    File::create(path).map_err(|source| UsageError::Write {
+        field: "report",
+        path: path.display().to_string(),
+        source,
     })
 }
 

@@ -306,6 +306,8 @@ fn note_words(note: &Note) -> String {
         }
         Note::Waited { changed: true } => "waited; the page changed".to_owned(),
         Note::Waited { changed: false } => "waited; nothing changed".to_owned(),
+        Note::HostWaited { outcome } => format!("the host waited: {}", outcome.as_str()),
+        Note::HostLookRefused => "the host looked at a page that is not allowed".to_owned(),
         Note::Ignored { input } => format!("ignored a late {}", input.as_str()),
         Note::SessionFailed { error } => clean(error.as_str(), SHOWN),
         Note::Ending { status } => format!("ending as {}", status.as_str()),

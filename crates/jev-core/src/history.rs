@@ -6,7 +6,7 @@ use crate::action::Operation;
 use crate::snapshot::json_chars;
 
 /// What came of an earlier step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryOutcome {
     /// Carried out.
@@ -42,7 +42,7 @@ pub enum HostOperation {
 }
 
 /// What was done: chosen by the judge, or done by the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum HistoryOperation {
     /// Chosen by the judge.
@@ -52,8 +52,8 @@ pub enum HistoryOperation {
 }
 
 /// Whether a step led to another page state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(into = "bool")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "bool", from = "bool")]
 pub enum PageChange {
     /// It did.
     Changed,
@@ -70,13 +70,22 @@ impl From<PageChange> for bool {
     }
 }
 
+impl From<bool> for PageChange {
+    fn from(changed: bool) -> Self {
+        match changed {
+            true => Self::Changed,
+            false => Self::Unchanged,
+        }
+    }
+}
+
 /// One earlier step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEntry {
     /// What was done, and by whom.
     pub operation: HistoryOperation,
     /// The target's label, for a click or an act of the host. Page text: untrusted.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// What came of it.
     pub outcome: HistoryOutcome,

@@ -59,6 +59,8 @@ pub struct Navigator {
     spent: Spent,
     timings: Timings,
     progress: Progress,
+    /// What was done on the tab before what the judge is told of.
+    earlier: Arc<Vec<HistoryEntry>>,
     history: Arc<Vec<HistoryEntry>>,
     /// How many entries the tab's history holds that this run made.
     back_depth: u32,
@@ -85,6 +87,7 @@ impl Navigator {
     pub fn resume(run: RunId, contract: Contract, carried: Carried) -> Self {
         let goal: Arc<str> = contract.goal.as_str().into();
         let goal_digest = contract.goal.digest();
+        let (earlier, history) = carried.split();
         let mut navigator = Self {
             run,
             contract,
@@ -99,7 +102,8 @@ impl Navigator {
             spent: Spent::default(),
             timings: Timings::default(),
             progress: carried.progress,
-            history: carried.history,
+            earlier,
+            history,
             back_depth: carried.back_depth,
             steps: Vec::new(),
             page: None,
@@ -225,6 +229,7 @@ impl Navigator {
     /// never to be offered again.
     #[must_use]
     pub fn carry(&self) -> Carried {
+        let history = [self.earlier.as_slice(), self.history.as_slice()].concat();
         let mut progress = self.progress.carried();
         for step in &self.steps {
             if let (Some(action), Some(Receipt::Unknown(_))) = (&step.action, step.receipt) {
@@ -238,7 +243,7 @@ impl Navigator {
                 progress.is_unknown(ActionKey::new(action.operation(), target));
             }
         }
-        Carried::new(Vec::clone(&self.history), self.back_depth, progress)
+        Carried::new(history, self.back_depth, progress)
     }
 
     fn budget_end(&self) -> Timestamp {

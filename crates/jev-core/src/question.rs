@@ -134,7 +134,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Adds other tokens. What a server says of itself may be any number: a sum stops at the largest.
+    /// Adds another decision's tokens. Counts come over the wire: a sum that no number can hold
+    /// stays at the largest one.
     pub fn add(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);

@@ -118,7 +118,12 @@ fn metrics() -> Value {
         "handoffs",
         json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}),
     ));
-    result(parts)
+    let mut metrics = result(parts);
+    // There only where the host has set a price.
+    if let Some(Value::Object(properties)) = metrics.get_mut("properties") {
+        properties.insert("cost".to_owned(), json!({"type": "number", "minimum": 0}));
+    }
+    metrics
 }
 
 /// The definition of one tool under these parts.

@@ -135,6 +135,7 @@ fn parts(site: &PageSite, judge: &Arc<Listening>, settings: SessionSettings) -> 
         },
     };
     SessionParts {
+        price: Some(Price::per_million(1.0, 1.0).unwrap()),
         settings,
         read: ReadSettings {
             mode: Mode::Enforce,
@@ -287,6 +288,7 @@ async fn a_task_in_two_parts_has_one_history_and_the_typed_text_stays_with_the_a
     assert_eq!(operations, ["CLICK", "HOST_FILL", "HOST_PRESS", "CLICK"]);
     assert_eq!(found.structured["history"], told.structured["history"]);
     assert_eq!(told.structured["metrics"]["runs"], 2);
+    assert_eq!(told.structured["metrics"]["cost"], 0.0);
     assert_eq!(told.structured["metrics"]["ownActs"], 2);
     assert_eq!(told.structured["metrics"]["handoffs"]["none"], 2);
     let closed = bench.call("session_close", with(json!({}))).await.unwrap();

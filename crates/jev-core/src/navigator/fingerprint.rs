@@ -32,6 +32,7 @@ impl Navigator {
             spent: self.spent,
             timings: self.timings,
             progress: self.progress.clone(),
+            earlier: Arc::clone(&self.earlier),
             history: Arc::clone(&self.history),
             back_depth: self.back_depth,
             steps: self.steps.clone(),

@@ -101,6 +101,13 @@ fn every_fault_names_its_field() {
             }),
         ),
         (
+            "actions: the control name `Save`",
+            refused(|file| {
+                file.actions.allow = vec!["Save".to_owned()];
+                file.actions.deny = vec!["*SAVE*".to_owned()];
+            }),
+        ),
+        (
             "threshold: 0.3",
             refused(|file| {
                 file.gate = Some(GateFile {
@@ -234,4 +241,21 @@ fn the_schema_accepts_what_is_read_and_refuses_what_is_not() {
         *bad.pointer_mut(pointer).unwrap() = value;
         assert!(!validator.is_valid(&bad), "{pointer}");
     }
+}
+
+#[test]
+fn names_are_written_as_in_the_configuration() {
+    let mut file = file();
+    file.actions.allow = vec!["Show terms".to_owned(), "*details*".to_owned()];
+    file.actions.deny = vec!["Delete".to_owned()];
+    let actions = Task::check(file).unwrap().actions;
+    for (name, offered) in [
+        ("show TERMS", true),
+        ("Show terms now", false),
+        ("More details here", true),
+        ("Delete", false),
+    ] {
+        assert_eq!(actions.offers(Role::Button, name), offered, "{name}");
+    }
+    assert!(actions.offers(Role::Link, "Delete all"));
 }
