@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what things cost, as ratios to a raw floor measured in the same run. A
 //! program with a report, never a timed test.
 
+mod core;
 mod floor;
 mod step;
 
@@ -22,16 +23,20 @@ enum What {
     /// One step (look, guarded click, new document at rest, look) against the raw protocol: one
     /// evaluate that looks and clicks, and the new document's DOMContentLoaded.
     Step(step::Arguments),
+    /// One input to the navigator: `handle` and draining on a page of 100 candidates, with its bound.
+    Core(core::Arguments),
 }
 
 /// `cargo xtask bench`.
 pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let arguments = match &arguments.what {
+        What::Core(arguments) => return core::command(arguments),
+        What::Step(arguments) => arguments,
+    };
     let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::Unreadable {
         what: format!("the runtime did not start: {error}"),
     })?;
-    match &arguments.what {
-        What::Step(arguments) => runtime.block_on(step::command(arguments)),
-    }
+    runtime.block_on(step::command(arguments))
 }
 
 fn failed(what: impl std::fmt::Display) -> Failure {
