@@ -39,6 +39,10 @@ struct Quote<'a> {
 struct Judge<'a> {
     name: &'a str,
     model: Option<&'a str>,
+    /// The model that the last reply named, where the server names one: an alias answers with a
+    /// version, and thresholds belong to versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_by: Option<&'a str>,
     calls: u32,
     input_tokens: u64,
     output_tokens: u64,
@@ -86,6 +90,12 @@ impl<'a> Output<'a> {
             judge: Judge {
                 name: &judge.name,
                 model: judge.model.as_deref(),
+                answered_by: report
+                    .steps
+                    .iter()
+                    .rev()
+                    .filter_map(|step| step.proposal.as_ref())
+                    .find_map(|proposal| proposal.decision.model.as_deref()),
                 calls: report.spent.judge_calls,
                 input_tokens: report.spent.usage.input_tokens,
                 output_tokens: report.spent.usage.output_tokens,
