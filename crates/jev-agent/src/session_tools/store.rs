@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SessionParts;
-use super::calls::Ask;
+use super::ask::Ask;
 use crate::shared_session::{Closer, SharedSession};
 use crate::source::RunContext;
 use crate::tool::{Connection, SessionFault, ToolError};
