@@ -142,8 +142,7 @@ impl Work<'_> {
         self.steps += u32::try_from(report.steps.iter().filter(tried).count()).unwrap_or(u32::MAX);
         self.recoveries += report.spent.recoveries;
         self.judged += report.spent.steps;
-        self.usage.input_tokens += report.spent.usage.input_tokens;
-        self.usage.output_tokens += report.spent.usage.output_tokens;
+        self.usage.add(report.spent.usage);
     }
 }
 

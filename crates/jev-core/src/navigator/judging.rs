@@ -121,8 +121,7 @@ impl Navigator {
         let Some(ask) = self.land_judgment() else {
             return;
         };
-        self.spent.usage.input_tokens += decision.usage.input_tokens;
-        self.spent.usage.output_tokens += decision.usage.output_tokens;
+        self.spent.usage.add(decision.usage);
         match ask.stage {
             Stage::Narrow => self.narrowed(&ask, &decision),
             Stage::Decide => match Proposal::read(&ask, decision, &self.contract.gate) {
