@@ -9,6 +9,22 @@ use jev_core::status::{Cause, Handoff, Status};
 use jev_core::telemetry::Price;
 use serde::Serialize;
 
+/// How a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Lines for people.
+    Lines,
+    /// JSON for programs.
+    Json,
+}
+
+impl Form {
+    /// The form that a `--json` asks for.
+    pub(crate) const fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Lines }
+    }
+}
+
 /// The object.
 #[derive(Debug, Serialize)]
 pub(crate) struct Output<'a> {
