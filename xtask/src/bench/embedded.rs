@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use jev_judge::embedded::{GivenUp, Model, Weights};
+use jev_judge::embedded::{Embedder, GivenUp, Model, Weights};
 
 use super::{Figures, failed};
 use crate::run::Failure;
