@@ -207,6 +207,10 @@ impl Session for Lease {
         self.session.picture(page, bound).await
     }
 
+    async fn lost(&self) -> SessionError {
+        self.session.lost().await
+    }
+
     async fn observe(&self, deadline: Duration) -> Result<Snapshot, SessionError> {
         self.check()?;
         let snapshot = self.session.observe(deadline).await?;

@@ -10,8 +10,6 @@ use crate::progress::Progress;
 
 /// Most earlier entries of history that the judge is told; the oldest are left out first.
 pub const HISTORY_MAX: usize = 48;
-/// Most characters of a target's label that are carried on.
-const LABEL_CHARS: usize = 120;
 
 /// What a tab's earlier runs left. Empty for a tab that nobody has used. Written down it is what a
 /// replay of the next run needs, beside that run's inputs.
@@ -24,14 +22,8 @@ pub struct Carried {
 }
 
 impl Carried {
-    pub(crate) fn new(mut history: Vec<HistoryEntry>, back_depth: u32, progress: Progress) -> Self {
-        for entry in &mut history {
-            if let Some(target) = &mut entry.target
-                && let Some((end, _)) = target.char_indices().nth(LABEL_CHARS)
-            {
-                target.truncate(end);
-            }
-        }
+    pub(crate) fn new(history: Vec<HistoryEntry>, back_depth: u32, progress: Progress) -> Self {
+        let history = history.into_iter().map(HistoryEntry::cut).collect();
         Self {
             history: Arc::new(history),
             back_depth,

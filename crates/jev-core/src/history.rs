@@ -93,7 +93,20 @@ pub struct HistoryEntry {
     pub page_changed: PageChange,
 }
 
+/// Most characters of a target's label that the history keeps.
+const LABEL_CHARS: usize = 120;
+
 impl HistoryEntry {
+    /// Cuts the label to what the history keeps.
+    pub(crate) fn cut(mut self) -> Self {
+        if let Some(target) = &mut self.target
+            && let Some((end, _)) = target.char_indices().nth(LABEL_CHARS)
+        {
+            target.truncate(end);
+        }
+        self
+    }
+
     /// At most so many characters in JSON.
     pub(crate) fn chars(&self) -> usize {
         // The longest operation, outcome and keys come to 110; the rest is the label.

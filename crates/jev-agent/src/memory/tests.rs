@@ -39,6 +39,7 @@ fn click(role: Role, label: &str, href: Option<&str>) -> StepReport {
             },
         }),
         receipt: Some(Receipt::Applied(AppliedEffect::Navigated)),
+        usage: jev_core::question::Usage::default(),
         judge_time: Duration::ZERO,
         act_time: Duration::ZERO,
     }

@@ -121,7 +121,7 @@ fn phase(phase: &Phase, into: &mut DefaultHasher) {
     match phase {
         Phase::Opening(_) | Phase::Closed => {}
         Phase::Observing { look, .. } => match look {
-            Look::First => "first".hash(into),
+            Look::Page => "page".hash(into),
             Look::After(step) => {
                 "after".hash(into);
                 acted(step, into);
