@@ -1,6 +1,8 @@
 //! `cargo xtask bench`: what things cost, as ratios to a raw floor measured in the same run. A
 //! program with a report, never a timed test.
 
+#[cfg(feature = "embedded")]
+mod embedded;
 mod floor;
 mod step;
 
@@ -22,6 +24,8 @@ enum What {
     /// One step (look, guarded click, new document at rest, look) against the raw protocol: one
     /// evaluate that looks and clicks, and the new document's DOMContentLoaded.
     Step(step::Arguments),
+    /// Thirty labels through the embedded judge's model, new and cached, and its memory.
+    Embedded,
 }
 
 /// `cargo xtask bench`.
@@ -30,6 +34,10 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
         what: format!("the runtime did not start: {error}"),
     })?;
     match &arguments.what {
+        #[cfg(feature = "embedded")]
+        What::Embedded => embedded::command(),
+        #[cfg(not(feature = "embedded"))]
+        What::Embedded => crate::eval::with_embedded(),
         What::Step(arguments) => runtime.block_on(step::command(arguments)),
     }
 }

@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use crate::run::{self, Failure, cargo, visibly};
-use crate::{setup, sim, test, tidy};
+use crate::{eval, setup, sim, test, tidy};
 
 type Work = fn() -> Result<(), Failure>;
 
 /// The steps in their order: the quick ones that need no browser first.
-const STEPS: [(&str, Work); 6] = [
+const STEPS: [(&str, Work); 7] = [
     ("format", format),
     ("lints", lints),
     ("tidy", tidy::command),
     ("sim", sim::all),
     ("setup", prepare),
     ("tests", tests),
+    ("eval", eval::oracle),
 ];
 
 /// `cargo xtask ci`. Every step runs, also after one has failed: one round shows everything.

@@ -116,7 +116,8 @@ struct Shown {
 
 /// `cargo xtask demo`.
 pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let missing = setup::prepare()?.needed;
+    let shown: Vec<&str> = SHOWN.into_iter().chain([UNANSWERABLE]).collect();
+    let missing = setup::prepare_for(setup::Tasks::These(&shown))?.needed;
     if !missing.is_empty() {
         return Err(Failure::Missing {
             what: format!("the demonstration needs:\n  - {}", missing.join("\n  - ")),

@@ -147,9 +147,22 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
     verdict(&reports)
 }
 
+/// The machinery itself: an oracle that knows the way must reach every answer, and where there is
+/// none its claim must be refused.
+pub(crate) fn oracle() -> Result<(), Failure> {
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+    command(&Alone::parse_from(["eval"]).arguments)
+}
+
 /// Starts this program again, built with the embedded judge.
-fn with_embedded() -> Result<(), Failure> {
-    eprintln!("eval: building with the embedded judge; from nothing that takes some minutes");
+pub(crate) fn with_embedded() -> Result<(), Failure> {
+    eprintln!("building with the embedded judge; from nothing that takes some minutes");
     let mut command = run::cargo();
     command
         .args([

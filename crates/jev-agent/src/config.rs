@@ -25,6 +25,7 @@ pub use session::SessionSettings;
 pub use source::{ABOUT_MAX_CHARS, NAME_MAX_CHARS, SOURCES_MAX, SourceSettings};
 
 use crate::permission::Ruling;
+use crate::trajectory::KeepPictures;
 use reader::Table;
 
 /// Largest file that is read, in bytes.
@@ -95,6 +96,8 @@ pub enum Build {
 pub struct TraceSettings {
     /// The folder for trajectories; none: nothing is recorded.
     pub dir: Option<PathBuf>,
+    /// Whether each look at a page is kept as a picture too.
+    pub pictures: KeepPictures,
 }
 
 /// The MCP server's bounds, as `[mcp]` says them.
@@ -270,6 +273,12 @@ fn read_browser(mut table: Table, folder: &Path) -> Result<BrowserSettings, Conf
 fn read_trace(mut table: Table, folder: &Path) -> Result<TraceSettings, ConfigError> {
     let settings = TraceSettings {
         dir: table.text("dir")?.map(|text| folder.join(text)),
+        pictures: table
+            .word(
+                "pictures",
+                &[("off", KeepPictures::No), ("on", KeepPictures::Yes)],
+            )?
+            .unwrap_or_default(),
     };
     table.finish()?;
     Ok(settings)

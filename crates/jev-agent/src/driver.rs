@@ -11,13 +11,14 @@ use jev_core::effect::{Effect, EffectKind};
 use jev_core::error::{DispatchError, JudgeError, Sent, SessionError, Stage, VerifyError};
 use jev_core::ids::{EffectId, RunId};
 use jev_core::input::Input;
-use jev_core::navigator::Navigator;
+use jev_core::navigator::{Navigator, PhaseName};
 use jev_core::ports::{
     Change, CloseOutcome, CloseReport, Judge, NetworkCounts, Session, SessionFactory, Verifier,
 };
 use jev_core::record::Record;
 use jev_core::report::Report;
 use jev_core::time::Timestamp;
+use tokio::runtime::Handle;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -112,10 +113,10 @@ pub async fn resume(
         ports: ports.clone(),
         tasks: JoinSet::new(),
         kinds: HashMap::new(),
-        session: OpenSession(None),
+        session: None,
     };
     let mut navigator = Navigator::resume(run, contract, carried);
-    let mut cancelled = false;
+    let (mut cancelled, mut lost) = (false, false);
     loop {
         while let Some(effect) = navigator.poll_effect() {
             driver.start(effect);
@@ -125,21 +126,32 @@ pub async fn resume(
         }
         if let Some(report) = navigator.report() {
             // Nothing is left to close: the navigator has seen the close's answer or given it up.
-            driver.session.0 = None;
+            if let Some(session) = driver.session.take() {
+                session.forget();
+            }
             return (report, navigator.carry());
         }
         let wake = navigator
             .poll_timeout()
             .map_or(Timestamp::ZERO, |(at, _)| at);
+        let running = !matches!(navigator.phase(), PhaseName::Closing | PhaseName::Closed);
+        let session = driver.session();
+        // What has arrived counts before anything that would cut it off: a receipt that is here when
+        // the caller cancels or the time is up says what happened.
         let input = tokio::select! {
-            () = cancel.cancelled(), if !cancelled => {
-                cancelled = true;
-                Input::Cancel
-            }
+            biased;
             Some(done) = driver.tasks.join_next_with_id() => match driver.finished(done) {
                 Some(input) => input,
                 None => continue,
             },
+            () = cancel.cancelled(), if !cancelled => {
+                cancelled = true;
+                Input::Cancel
+            }
+            error = gone(session), if running && !lost => {
+                lost = true;
+                Input::SessionLost(error)
+            }
             () = tokio::time::sleep_until(driver.started + wake.elapsed()) => Input::Tick,
         };
         let now = Timestamp::since_start(driver.started.elapsed());
@@ -148,10 +160,18 @@ pub async fn resume(
     }
 }
 
-/// What a task brings back.
+/// When a session is gone; never, while there is none.
+async fn gone(session: Option<Arc<dyn Session>>) -> SessionError {
+    match session {
+        Some(session) => session.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What a task brings back. A session that nobody takes out of it is closed.
 struct Done {
     input: Input,
-    session: Option<Arc<dyn Session>>,
+    session: Option<OpenSession>,
 }
 
 impl From<Input> for Done {
@@ -180,10 +200,15 @@ struct Driver {
     ports: Ports,
     tasks: JoinSet<Done>,
     kinds: HashMap<Id, (EffectId, Kind)>,
-    session: OpenSession,
+    session: Option<OpenSession>,
 }
 
 impl Driver {
+    fn session(&self) -> Option<Arc<dyn Session>> {
+        let open = self.session.as_ref()?;
+        open.session.clone()
+    }
+
     /// Starts an effect as a task. The navigator has one effect under way at a time, so whatever
     /// still runs has been given up and is stopped first.
     fn start(&mut self, effect: Effect) {
@@ -198,7 +223,7 @@ impl Driver {
                     match factory.open(request, left).await {
                         Ok(session) => Done {
                             input: Input::Opened(id, session.scope().clone()),
-                            session: Some(session),
+                            session: Some(OpenSession::new(session)),
                         },
                         Err(error) => Input::OpenFailed(id, error).into(),
                     }
@@ -227,7 +252,7 @@ impl Driver {
                 (Kind::Verify, self.tasks.spawn(task))
             }
             EffectKind::Observe => {
-                let session = self.session.0.clone();
+                let session = self.session();
                 let task = async move {
                     let result = match session {
                         Some(session) => session.observe(left).await,
@@ -241,7 +266,7 @@ impl Driver {
                 (Kind::Observe, self.tasks.spawn(task))
             }
             EffectKind::Dispatch(permit) => {
-                let session = self.session.0.clone();
+                let session = self.session();
                 let task = async move {
                     let result = match session {
                         Some(session) => session.dispatch(permit, left).await,
@@ -258,7 +283,7 @@ impl Driver {
                 (Kind::Dispatch, self.tasks.spawn(task))
             }
             EffectKind::Wait { bound } => {
-                let session = self.session.0.clone();
+                let session = self.session();
                 let task = async move {
                     let result = match session {
                         Some(session) => session.wait(bound).await,
@@ -272,7 +297,7 @@ impl Driver {
                 (Kind::Wait, self.tasks.spawn(task))
             }
             EffectKind::Close { grace } => {
-                let session = self.session.0.clone();
+                let session = self.session();
                 let task = async move {
                     let report = match session {
                         Some(session) => session.close(grace).await,
@@ -292,7 +317,7 @@ impl Driver {
             Ok((task, done)) => {
                 self.kinds.remove(&task);
                 if done.session.is_some() {
-                    self.session.0 = done.session;
+                    self.session = done.session;
                 }
                 Some(done.input)
             }
@@ -336,19 +361,39 @@ fn unanswered() -> CloseReport {
     }
 }
 
-/// Closes its session in the background when the run's future is dropped half-way.
-struct OpenSession(Option<Arc<dyn Session>>);
+/// Closes its session in the background when it is dropped: with the run's future half-way, or in
+/// an answer that came too late to be heard.
+struct OpenSession {
+    session: Option<Arc<dyn Session>>,
+    runtime: Handle,
+}
 
 /// The grace of a close that nobody waits for.
 const ABANDONED_GRACE: Duration = jev_core::limits::CLOSE_GRACE;
 
+impl OpenSession {
+    fn new(session: Arc<dyn Session>) -> Self {
+        Self {
+            session: Some(session),
+            runtime: Handle::current(),
+        }
+    }
+
+    /// Nothing is left to close.
+    fn forget(mut self) {
+        self.session = None;
+    }
+}
+
 impl Drop for OpenSession {
     fn drop(&mut self) {
-        if let (Some(session), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
-        {
-            runtime.spawn(async move {
+        if let Some(session) = self.session.take() {
+            self.runtime.spawn(async move {
                 session.close(ABANDONED_GRACE).await;
             });
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,9 +92,21 @@ impl Tab {
 
     /// Looks at the page, outside of any run.
     pub(crate) async fn observe(&self, deadline: Duration) -> Result<Arc<Snapshot>, SessionError> {
-        let snapshot = Arc::new(self.session()?.observe(deadline).await?);
-        *self.meter.slot() = Some(Arc::clone(&snapshot));
-        Ok(snapshot)
+        self.look(deadline)?.await
+    }
+
+    /// As [`Tab::observe`], as a future that borrows nothing.
+    pub(crate) fn look(
+        &self,
+        deadline: Duration,
+    ) -> Result<impl Future<Output = Result<Arc<Snapshot>, SessionError>> + use<>, SessionError>
+    {
+        let (session, meter) = (Arc::clone(self.session()?), Arc::clone(&self.meter));
+        Ok(async move {
+            let snapshot = Arc::new(session.observe(deadline).await?);
+            *meter.slot() = Some(Arc::clone(&snapshot));
+            Ok(snapshot)
+        })
     }
 
     /// A factory whose sessions are leases of this tab.
@@ -108,12 +120,29 @@ impl Tab {
     /// Closes the tab, once.
     pub(crate) async fn close(&mut self, grace: Duration) -> CloseReport {
         match self.session.take() {
-            Some(session) => session.close(grace).await,
+            Some(session) => close(session, grace).await,
             None => CloseReport {
                 outcome: CloseOutcome::AlreadyClosed,
                 network: NetworkCounts::default(),
             },
         }
+    }
+}
+
+/// How much longer than its grace a close may take before it counts as unanswered.
+const CLOSE_MARGIN: Duration = Duration::from_secs(1);
+
+/// Closes a session. One that never answers, or panics, is left to itself: nobody waits for it
+/// beyond its grace and a margin.
+pub(crate) async fn close(session: Arc<dyn Session>, grace: Duration) -> CloseReport {
+    // Not stopped when it is given up: it may still get there.
+    let closing = tokio::spawn(async move { session.close(grace).await });
+    match tokio::time::timeout(grace.saturating_add(CLOSE_MARGIN), closing).await {
+        Ok(Ok(report)) => report,
+        Ok(Err(_)) | Err(_) => CloseReport {
+            outcome: CloseOutcome::Unanswered,
+            network: NetworkCounts::default(),
+        },
     }
 }
 
@@ -176,6 +205,10 @@ impl Session for Lease {
     async fn picture(&self, page: &Snapshot, bound: Duration) -> Option<Vec<u8>> {
         self.check().ok()?;
         self.session.picture(page, bound).await
+    }
+
+    async fn lost(&self) -> SessionError {
+        self.session.lost().await
     }
 
     async fn observe(&self, deadline: Duration) -> Result<Snapshot, SessionError> {

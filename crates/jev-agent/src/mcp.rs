@@ -12,8 +12,9 @@ mod queue;
 mod resources;
 mod streams;
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,7 +24,7 @@ pub use http::{Bearer, BearerError, HttpOptions, TOKEN_MIN_CHARS};
 pub use lines::MESSAGE_MAX_BYTES;
 
 use crate::config::McpSettings;
-use crate::permission::Ruling;
+use crate::permission::PermissionGate;
 use crate::source::RunContext;
 use crate::tool::Tool;
 use handler::{Alive, Client};
@@ -64,21 +65,26 @@ pub enum Traces {
 pub struct Server {
     tools: Vec<Arc<dyn Tool>>,
     queue: Queue,
-    permission: Ruling,
+    gate: Arc<dyn PermissionGate>,
     traces: Traces,
+    /// The last trajectory of the requests that stand alone. They can't be told from one another,
+    /// and all come in the name of one user.
+    single_trace: Mutex<Option<PathBuf>>,
     user: String,
     clients: AtomicU64,
 }
 
 impl Server {
-    /// A server that offers these tools.
+    /// A server that offers these tools. Every call passes `gate` first; where it rules to ask, the
+    /// person behind the client is asked, and the gate itself when the client has no way to ask.
+    /// One rule for all is a [`Ruling`](crate::permission::Ruling).
     ///
     /// # Errors
     /// [`ServerError::DuplicateTool`].
     pub fn new(
         tools: Vec<Arc<dyn Tool>>,
         settings: &McpSettings,
-        permission: Ruling,
+        gate: Arc<dyn PermissionGate>,
         traces: Traces,
     ) -> Result<Arc<Self>, ServerError> {
         for (at, tool) in tools.iter().enumerate() {
@@ -94,8 +100,9 @@ impl Server {
         Ok(Arc::new(Self {
             tools,
             queue: Queue::new(settings),
-            permission,
+            gate,
             traces,
+            single_trace: Mutex::default(),
             user: settings.user.clone(),
             clients: AtomicU64::new(1),
         }))

@@ -194,7 +194,8 @@ pub struct Experience {
     pub state: Lifecycle,
     /// Verified successes.
     pub successes: u32,
-    /// Failures of the same goal on the same site.
+    /// Failures: as a candidate of any task with its goal on its site, once promoted of those that
+    /// were shown it.
     pub failures: u32,
     /// When it was first seen, in seconds since 1970.
     pub created: u64,

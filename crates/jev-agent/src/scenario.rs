@@ -280,6 +280,10 @@ impl Session for Counted<dyn Session> {
         self.0.scope()
     }
 
+    async fn lost(&self) -> SessionError {
+        self.0.lost().await
+    }
+
     async fn observe(&self, deadline: Duration) -> Result<Snapshot, SessionError> {
         self.0.observe(deadline).await
     }

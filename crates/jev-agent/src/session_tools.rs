@@ -5,6 +5,7 @@
 //! away, and when they lie idle.
 
 mod arguments;
+mod ask;
 mod calls;
 mod definitions;
 mod reply;
@@ -17,11 +18,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jev_core::policy::Permission;
 use jev_core::ports::Judge;
+use jev_core::telemetry::Price;
 
 use crate::config::{ReadSettings, SessionSettings};
-use crate::permission::{Consent, PermissionRequest, Ruling};
+use crate::permission::{PermissionRequest, Ruling};
 use crate::source::{RunContext, SourceProvider};
-use crate::tool::{ConsentFault, Tool, ToolCall, ToolDefinition, ToolError, ToolReply, Tracing};
+use crate::tool::{Tool, ToolCall, ToolDefinition, ToolError, ToolReply, Tracing, consented};
 
 pub(crate) use store::Sessions;
 
@@ -92,6 +94,8 @@ pub struct SessionParts {
     pub judge: Arc<dyn Judge>,
     /// What may be opened. Not empty.
     pub sources: Vec<NamedSource>,
+    /// What the judge's tokens cost, where that is known.
+    pub price: Option<Price>,
     /// Where sessions are written down.
     pub tracing: Option<Tracing>,
 }
@@ -153,7 +157,7 @@ impl Tool for SessionTool {
         let context = call.context.ok_or(ToolError::ScopeAndGoalRequired(
             crate::tool::GoalFault::NoContext,
         ))?;
-        let ask = calls::Ask::read(self.verb, call.arguments, &self.sessions)?;
+        let ask = ask::Ask::read(self.verb, call.arguments, &self.sessions)?;
         // A session that is not there is told before anybody is asked about it.
         let owner = store::Owner::of(context, call.connection);
         self.sessions.check(&ask, &owner)?;
@@ -163,13 +167,7 @@ impl Tool for SessionTool {
                 act: words.as_deref(),
                 ..request
             };
-            match call.gate.ask(&request).await {
-                Consent::Given => {}
-                Consent::Refused => return Err(ToolError::NotConsented(ConsentFault::Refused)),
-                Consent::Unavailable => {
-                    return Err(ToolError::NotConsented(ConsentFault::Unavailable));
-                }
-            }
+            consented(call.gate, &request, call.turns, call.cancel).await?;
         }
         self.sessions.carry_out(ask, &owner, context, call).await
     }

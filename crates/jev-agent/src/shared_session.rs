@@ -1,6 +1,7 @@
 //! A session shared with a stronger agent: one tab over several runs, their history one. The judge
 //! clicks; the host thinks, types and verifies, by explicit acts with receipts.
 
+mod acts;
 mod metrics;
 #[cfg(test)]
 mod tests;
@@ -9,23 +10,21 @@ mod veil;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jev_core::access::{AccessPattern, CanonicalUrl};
+use jev_core::access::CanonicalUrl;
 use jev_core::carried::Carried;
 use jev_core::contract::{Contract, ContractDraft, ContractError, Goal, Layout, Mode, VerifyFirst};
-use jev_core::error::{Sent, SessionError};
+use jev_core::error::SessionError;
 use jev_core::gate::Gate;
 use jev_core::history::{HistoryEntry, HistoryOutcome, HostOperation, PageChange};
 use jev_core::host::{Control, Field, HostReceipt, HostRefusal, TypedText};
 use jev_core::ids::RunId;
 use jev_core::limits::{BUDGET, Limits};
 use jev_core::policy::ActionPolicy;
-use jev_core::ports::{
-    CloseReport, Judge, JudgeKind, OpenRequest, Session, SessionFactory, Verifier,
-};
-use jev_core::receipt::{AppliedEffect, UnknownCause};
+use jev_core::ports::{CloseReport, Judge, JudgeKind, OpenRequest, SessionFactory, Verifier};
+use jev_core::receipt::AppliedEffect;
 use jev_core::redact::{Hidden, Redactor};
 use jev_core::report::Report;
-use jev_core::snapshot::{Snapshot, collapse};
+use jev_core::snapshot::Snapshot;
 use jev_core::telemetry::Price;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -33,8 +32,10 @@ use tokio_util::sync::CancellationToken;
 use crate::driver::{Observer, Observers, Ports, resume};
 use crate::lease::Tab;
 use crate::trajectory::{HostTarget, Trajectory};
+use acts::Act;
 use veil::VeiledJudge;
 
+pub use acts::{Closer, Until, Waited};
 pub use metrics::Metrics;
 
 /// The longest wait.
@@ -113,42 +114,6 @@ pub struct Handback {
     pub history: Vec<HistoryEntry>,
 }
 
-/// What a wait waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// The visible text holds these words, white space collapsed.
-    TextAppears(String),
-    /// It does not hold them any more.
-    TextGone(String),
-    /// The tab stands at such an address.
-    At(AccessPattern),
-}
-
-impl Until {
-    fn holds(&self, page: &Snapshot) -> bool {
-        match self {
-            Self::TextAppears(text) => page.collapsed_text().contains(&collapse(text)),
-            Self::TextGone(text) => !page.collapsed_text().contains(&collapse(text)),
-            Self::At(pattern) => CanonicalUrl::parse(&page.url).is_ok_and(|url| {
-                // A list of one pattern compares as the allow-list does.
-                jev_core::access::AccessList::new(vec![pattern.clone()])
-                    .is_ok_and(|list| list.allows(&url))
-            }),
-        }
-    }
-}
-
-/// How a wait ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Waited {
-    /// It came.
-    Met(Arc<Snapshot>),
-    /// The bound passed first; this is the last look.
-    TimedOut(Arc<Snapshot>),
-    /// The tab went to a page that is not allowed; nothing of it is shown.
-    LeftScope,
-}
-
 /// A wait or an act that can't be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SharedError {
@@ -164,58 +129,6 @@ pub enum SharedError {
     /// The tab belongs to somebody else.
     #[error("the tab belongs to somebody else")]
     ScopeMismatch,
-}
-
-/// What the host does.
-#[derive(Clone, Copy)]
-enum Act<'a> {
-    Navigate(&'a CanonicalUrl),
-    Fill(&'a Field, &'a TypedText),
-    Press(&'a Control),
-    /// Nothing: it is refused before it reaches the session.
-    Refuse(HostRefusal),
-}
-
-impl Act<'_> {
-    async fn carry_out(self, session: &dyn Session, deadline: Duration) -> HostReceipt {
-        let refused = |refusal| Ok(HostReceipt::Refused(refusal));
-        let doing = async {
-            let acts = session.host_acts();
-            match (self, acts) {
-                (Self::Refuse(refusal), _) => refused(refusal),
-                (_, None) => refused(HostRefusal::Unsupported),
-                (Self::Navigate(to), Some(acts)) => acts.navigate(to, deadline).await,
-                (Self::Fill(field, text), Some(acts)) => acts.fill(field, text, deadline).await,
-                (Self::Press(control), Some(acts)) => acts.press(control, deadline).await,
-            }
-        };
-        match tokio::time::timeout(deadline, doing).await {
-            Ok(Ok(receipt)) => receipt,
-            Ok(Err(error)) => match error.sent {
-                Sent::SurelyNot => HostReceipt::Refused(HostRefusal::Unsupported),
-                Sent::Maybe => HostReceipt::Unknown(UnknownCause::Failed),
-            },
-            Err(_) => HostReceipt::Unknown(UnknownCause::Timeout),
-        }
-    }
-}
-
-/// Closes a session's tab from outside, while a run or an act is under way on it: that ends with a
-/// typed error then. The session itself is closed as well afterwards, which writes down its end.
-#[derive(Clone)]
-pub struct Closer(Option<Arc<dyn Session>>);
-
-impl Closer {
-    /// Closes the tab.
-    pub async fn close(&self, grace: Duration) -> CloseReport {
-        match &self.0 {
-            Some(session) => session.close(grace).await,
-            None => CloseReport {
-                outcome: jev_core::ports::CloseOutcome::AlreadyClosed,
-                network: jev_core::ports::NetworkCounts::default(),
-            },
-        }
-    }
 }
 
 /// A tab shared between a judge and a host.
@@ -276,7 +189,7 @@ impl SharedSession {
         let id = RunId(self.runs);
         let identity = self.judge.identity();
         if let Some(trajectory) = &mut self.trajectory {
-            trajectory.begin_run(id, &contract, &identity, &[]);
+            trajectory.resume_run(id, &contract, &identity, &self.carried);
         }
         let ports = Ports {
             factory: self.tab.leases(),
@@ -338,7 +251,11 @@ impl SharedSession {
         if page.scope != self.request.scope {
             return Err(SharedError::ScopeMismatch);
         }
-        Ok(self.request.access.allows_text(&page.url).then_some(page))
+        let shown = self.request.access.allows_text(&page.url).then_some(page);
+        if let Some(trajectory) = &mut self.trajectory {
+            trajectory.host_looked(shown.as_deref());
+        }
+        Ok(shown)
     }
 
     /// Waits for something, without a judge. The allow-list is checked at every look.
@@ -353,7 +270,14 @@ impl SharedSession {
         if bound.is_zero() || bound > WAIT_MAX {
             return Err(SharedError::Bound { value: bound });
         }
-        let end = Instant::now() + bound;
+        let waited = self.wait_until(until, Instant::now() + bound).await?;
+        if let Some(trajectory) = &mut self.trajectory {
+            trajectory.host_waited(&waited);
+        }
+        Ok(waited)
+    }
+
+    async fn wait_until(&mut self, until: &Until, end: Instant) -> Result<Waited, SharedError> {
         let left = || end.saturating_duration_since(Instant::now());
         loop {
             let Some(page) = self.observe(left().max(LOOK_AGAIN)).await? else {
@@ -370,7 +294,14 @@ impl SharedSession {
     }
 
     /// Goes to an address of the allow-list.
-    pub async fn navigate(&mut self, to: &CanonicalUrl, deadline: Duration) -> HostReceipt {
+    ///
+    /// # Errors
+    /// [`SharedError::Session`] when the tab broke before anything was done.
+    pub async fn navigate(
+        &mut self,
+        to: &CanonicalUrl,
+        deadline: Duration,
+    ) -> Result<HostReceipt, SharedError> {
         let act = if self.request.access.allows(to) {
             Act::Navigate(to)
         } else {
@@ -383,12 +314,15 @@ impl SharedSession {
 
     /// Fills a field. What is typed is hidden from the judge and from the trajectory from now on,
     /// also where a page shows it.
+    ///
+    /// # Errors
+    /// As for [`SharedSession::navigate`].
     pub async fn fill(
         &mut self,
         field: &Field,
         text: &TypedText,
         deadline: Duration,
-    ) -> HostReceipt {
+    ) -> Result<HostReceipt, SharedError> {
         self.judge.hide(text);
         if let Some(trajectory) = &mut self.trajectory {
             trajectory.hide(text.reveal(), Hidden::Typed);
@@ -400,7 +334,14 @@ impl SharedSession {
     }
 
     /// Presses a control, also a reserved one. What the policy denies is denied to the host too.
-    pub async fn press(&mut self, control: &Control, deadline: Duration) -> HostReceipt {
+    ///
+    /// # Errors
+    /// As for [`SharedSession::navigate`].
+    pub async fn press(
+        &mut self,
+        control: &Control,
+        deadline: Duration,
+    ) -> Result<HostReceipt, SharedError> {
         let denied = self
             .request
             .actions
@@ -424,15 +365,24 @@ impl SharedSession {
         target: HostTarget<'_>,
         act: Act<'_>,
         deadline: Duration,
-    ) -> HostReceipt {
+    ) -> Result<HostReceipt, SharedError> {
         self.acts += 1;
         if let Some(trajectory) = &mut self.trajectory {
             trajectory.host_intent(self.acts, operation, target);
         }
         let before = self.tab.meter().last();
-        let receipt = match self.tab.session() {
+        let done = match self.tab.session() {
             Ok(session) => act.carry_out(session.as_ref(), deadline).await,
-            Err(_) => HostReceipt::Refused(HostRefusal::Unsupported),
+            Err(error) => Err(error),
+        };
+        let receipt = match done {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                if let Some(trajectory) = &mut self.trajectory {
+                    trajectory.host_failed(self.acts, error);
+                }
+                return Err(error.into());
+            }
         };
         self.metrics.act(&receipt);
         if let Some(trajectory) = &mut self.trajectory {
@@ -450,7 +400,7 @@ impl SharedSession {
                 | AppliedEffect::Changed,
             ) => HistoryOutcome::Applied,
             // What was not done is no part of the history.
-            HostReceipt::Refused(_) => return receipt,
+            HostReceipt::Refused(_) => return Ok(receipt),
             HostReceipt::Unknown(_) => HistoryOutcome::Unknown,
         };
         let after = self.tab.observe(LOOK).await.ok();
@@ -465,7 +415,7 @@ impl SharedSession {
         };
         self.carried
             .host_acted(operation, target.words(), outcome, change);
-        receipt
+        Ok(receipt)
     }
 
     /// Everything done on the tab so far, oldest first.

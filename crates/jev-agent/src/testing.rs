@@ -106,6 +106,11 @@ impl Session for Tab {
         &self.scope
     }
 
+    async fn picture(&self, _page: &Snapshot, _bound: Duration) -> Option<Vec<u8>> {
+        // The signature alone; nobody here looks at it.
+        Some(b"\x89PNG\r\n\x1a\n".to_vec())
+    }
+
     async fn observe(&self, _deadline: Duration) -> Result<Snapshot, SessionError> {
         self.world.observing.notify_one();
         if let Some(hold) = &self.world.hold {

@@ -61,6 +61,7 @@
 //! ```
 
 mod definition;
+mod discreet;
 mod error;
 
 use std::path::PathBuf;
@@ -73,14 +74,16 @@ use jev_core::ids::{RunId, Scope};
 use jev_core::ports::Judge;
 use jev_core::redact::Redactor;
 use jev_core::report::{Report, ToolOutput};
+use jev_core::telemetry::Price;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use definition::evidence_schema;
 pub use definition::{Effects, Naming, ToolDefinition};
+pub use discreet::Discreet;
 pub use error::{ArgumentFault, ConsentFault, GoalFault, SessionFault, ToolError};
 
-use crate::config::ReadSettings;
+use crate::config::{ConfigError, Overrides, ReadSettings};
 use crate::driver::{Observer, Observers, Ports, run};
 use crate::permission::{Consent, PermissionGate, PermissionRequest, Ruling};
 use crate::source::{RunContext, Source, SourceProvider};
@@ -154,6 +157,15 @@ pub trait Turns: Send + Sync {
     /// # Errors
     /// [`ToolError::Busy`] when too many wait already.
     async fn turn(&self) -> Result<Turn, ToolError>;
+
+    /// A place among the calls that wait for a person's answer. There is no bound unless an
+    /// implementation sets one.
+    ///
+    /// # Errors
+    /// [`ToolError::Busy`] when too many wait already.
+    fn question(&self) -> Result<Turn, ToolError> {
+        Ok(Box::new(()))
+    }
 }
 
 /// Every call at once: for a host that has its own bounds.
@@ -174,6 +186,8 @@ pub struct ReadOutcome {
     pub output: ToolOutput,
     /// For the host alone.
     pub report: Report,
+    /// What the judge's tokens cost, where a price is set.
+    pub cost: Option<f64>,
     /// The folder of the run's trajectory, when one was written.
     pub trace: Option<PathBuf>,
 }
@@ -185,6 +199,7 @@ pub struct ReadBrowser {
     judge: Arc<dyn Judge>,
     settings: ReadSettings,
     tracing: Option<Tracing>,
+    price: Option<Price>,
     runs: AtomicU64,
 }
 
@@ -206,6 +221,7 @@ impl ReadBrowser {
             judge,
             settings,
             tracing: None,
+            price: None,
             runs: AtomicU64::new(1),
         }
     }
@@ -217,6 +233,26 @@ impl ReadBrowser {
             tracing: Some(tracing),
             ..self
         }
+    }
+
+    /// The same tool, knowing what the judge's tokens cost.
+    #[must_use]
+    pub fn priced(self, price: Price) -> Self {
+        Self {
+            price: Some(price),
+            ..self
+        }
+    }
+
+    /// The same tool under an agent's overrides, which may only be stricter.
+    ///
+    /// # Errors
+    /// As for [`ReadSettings::narrowed`].
+    pub fn narrowed(self, overrides: &Overrides) -> Result<Self, ConfigError> {
+        Ok(Self {
+            settings: self.settings.narrowed(overrides)?,
+            ..self
+        })
     }
 
     /// Calls the tool and tells the host everything. The order is fixed: the gate's rule, the
@@ -249,13 +285,7 @@ impl ReadBrowser {
             .contract(goal, scope, &source)
             .map_err(ToolError::Contract)?;
         if ruling == Ruling::Ask {
-            match call.gate.ask(&request).await {
-                Consent::Given => {}
-                Consent::Refused => return Err(ToolError::NotConsented(ConsentFault::Refused)),
-                Consent::Unavailable => {
-                    return Err(ToolError::NotConsented(ConsentFault::Unavailable));
-                }
-            }
+            consented(call.gate, &request, call.turns, call.cancel).await?;
         }
         let turn = tokio::select! {
             biased;
@@ -286,6 +316,7 @@ impl ReadBrowser {
         });
         Ok(ReadOutcome {
             output: output(&report, self.settings.text_chars),
+            cost: self.price.map(|price| price.of(report.spent.usage)),
             report,
             trace,
         })
@@ -327,6 +358,29 @@ impl Tool for ReadBrowser {
             structured,
             trace: outcome.trace,
         })
+    }
+}
+
+/// Asks whoever is in charge, until the call is cancelled.
+///
+/// # Errors
+/// [`ToolError::NotConsented`], [`ToolError::Cancelled`], [`ToolError::Busy`].
+pub(crate) async fn consented(
+    gate: &dyn PermissionGate,
+    request: &PermissionRequest<'_>,
+    turns: &dyn Turns,
+    cancel: &CancellationToken,
+) -> Result<(), ToolError> {
+    let _place = turns.question()?;
+    let consent = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ToolError::Cancelled),
+        consent = gate.ask(request) => consent,
+    };
+    match consent {
+        Consent::Given => Ok(()),
+        Consent::Refused => Err(ToolError::NotConsented(ConsentFault::Refused)),
+        Consent::Unavailable => Err(ToolError::NotConsented(ConsentFault::Unavailable)),
     }
 }
 

@@ -161,7 +161,8 @@ async fn the_judge_clicks_the_host_types_and_nobody_else_hears_it() {
     };
     let filled = session
         .fill(&field, &TypedText::new(TYPED).unwrap(), BOUND)
-        .await;
+        .await
+        .unwrap();
     assert_eq!(filled, HostReceipt::Applied(AppliedEffect::Changed));
     let seen = session.observe(BOUND).await.unwrap().unwrap();
     assert!(
@@ -173,7 +174,7 @@ async fn the_judge_clicks_the_host_types_and_nobody_else_hears_it() {
         role: Role::Button,
         name: AccessibleName::new("Search").unwrap(),
     };
-    let pressed = session.press(&button, BOUND).await;
+    let pressed = session.press(&button, BOUND).await.unwrap();
     assert_eq!(pressed, HostReceipt::Applied(AppliedEffect::Navigated));
     let waited = session
         .wait_for(&Until::TextAppears("One kettle found".to_owned()), BOUND)

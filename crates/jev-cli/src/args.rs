@@ -138,6 +138,15 @@ pub(crate) struct ReadArgs {
         allow_hyphen_values = true
     )]
     pub max_state_chars: String,
+    /// Candidates in one question to the judge, 1 to 254; more are narrowed down first. A small
+    /// server takes few: 15 for one of 26 options.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "128",
+        allow_hyphen_values = true
+    )]
+    pub max_candidates: String,
     /// The browser to use. Default: found by search; JEV_CHROME names one too.
     #[arg(long, value_name = "PATH")]
     pub chrome: Option<PathBuf>,

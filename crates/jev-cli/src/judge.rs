@@ -77,17 +77,51 @@ pub(crate) struct Chosen {
     pub judge: Arc<dyn Judge>,
     /// What its tokens cost, when that is known.
     pub price: Option<Price>,
-    /// The judge's key as it is now, only to be kept out of what is written.
-    pub key: Option<Secret>,
-    /// Takes that key out of texts.
+    /// Takes the judge's key out of texts.
     pub hiding: Hiding,
     /// What the user should know: the judge that was wanted is not to be had.
     pub notice: Option<String>,
 }
 
+/// A judge that is named and not yet made.
+pub(crate) struct Named {
+    spec: JudgeSpec,
+    options: BuildOptions,
+    price: Option<Price>,
+    key: Option<Secret>,
+    notice: Option<String>,
+}
+
+impl Named {
+    /// The judge's key, only to be kept out of what is written.
+    pub(crate) fn key(&self) -> Option<&Secret> {
+        self.key.as_ref()
+    }
+
+    /// Makes the judge. A recording's file is created here, so this comes after all other checks.
+    pub(crate) fn build(self) -> Result<Chosen, UsageError> {
+        let judge = self.spec.build(&self.options).map_err(UsageError::Judge)?;
+        let mut hiding = Hiding::default();
+        if let Some(key) = &self.key {
+            key.hide_in(&mut hiding.redactor);
+        }
+        Ok(Chosen {
+            judge,
+            price: self.price,
+            hiding,
+            notice: self.notice,
+        })
+    }
+}
+
 impl JudgeArgs {
-    /// Builds the judge. A recording's file is created here, so this comes after all other checks.
+    /// The judge, made at once.
     pub(crate) fn choose(&self) -> Result<Chosen, UsageError> {
+        self.named()?.build()
+    }
+
+    /// Which judge it is to be. Creates nothing.
+    pub(crate) fn named(&self) -> Result<Named, UsageError> {
         let price = self.price.as_deref().map(price).transpose()?;
         let permute = match &self.permute {
             None => None,
@@ -106,18 +140,13 @@ impl JudgeArgs {
             Some(text) => (JudgeSpec::parse(text).map_err(UsageError::Judge)?, None),
             None => preferred(),
         };
-        let judge = spec.build(&options).map_err(UsageError::Judge)?;
         // A key that is missing is the judge's own error, at the first question.
         let key = spec.credential(&options).read().unwrap_or_default();
-        let mut hiding = Hiding::default();
-        if let Some(key) = &key {
-            key.hide_in(&mut hiding.redactor);
-        }
-        Ok(Chosen {
-            judge,
+        Ok(Named {
+            spec,
+            options,
             price,
             key,
-            hiding,
             notice,
         })
     }

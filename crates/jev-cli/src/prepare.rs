@@ -1,13 +1,16 @@
 //! From arguments to a contract and its ports: every check that can be made before a browser
 //! starts.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jev_agent::trajectory::Trajectory;
 use jev_core::access::{AccessList, AccessPattern, CanonicalUrl};
 use jev_core::contract::{Contract, ContractDraft, ContractError, Goal, Layout, Mode, Reach};
 use jev_core::ids::Scope;
-use jev_core::limits::{NO_PROGRESS, STALE, STATE_CHARS, STEPS};
+use jev_core::limits::{CANDIDATES, NO_PROGRESS, STALE, STATE_CHARS, STEPS};
 use jev_core::ports::{JudgeKind, Verifier};
 use jev_session_cdp::SessionOptions;
 use jev_session_cdp::network::policy::PageScripts;
@@ -27,6 +30,10 @@ pub(crate) struct Prepared {
     pub verifier: Arc<dyn Verifier>,
     /// The browser, and what pages may do in it.
     pub session: SessionOptions,
+    /// Where the report goes, opened.
+    pub report_file: Option<File>,
+    /// Where the trajectory goes, begun.
+    pub trajectory: Option<Trajectory>,
     /// What the user should know before the run begins.
     pub notices: Vec<String>,
 }
@@ -67,12 +74,17 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     draft.limits.stale = count("max-stale", &args.max_stale, STALE.max)?;
     draft.limits.no_progress = count("max-no-progress", &args.max_no_progress, NO_PROGRESS.max)?;
     draft.limits.state_chars = count("max-state-chars", &args.max_state_chars, STATE_CHARS.max)?;
+    draft.limits.candidates = count("max-candidates", &args.max_candidates, CANDIDATES.max)?;
     // Whatever does not hang on the judge is checked before there is one: making a judge may make
-    // a file.
+    // a recording, which is never written over. The report and the trajectory are opened before the
+    // run, so that a run is never made for files that can't be written.
     let threshold = args.threshold.as_deref();
     judge::gate(args.gate, threshold, JudgeKind::Ranks)?;
     draft.clone().check()?;
-    let chosen = args.judge.choose()?;
+    let named = args.judge.named()?;
+    let report_file = args.report.as_deref().map(create).transpose()?;
+    let trajectory = args.trace.begin_hiding(named.key())?;
+    let chosen = named.build()?;
     draft.gate = judge::gate(args.gate, threshold, chosen.judge.identity().kind)?;
     notices.extend(chosen.notice.clone());
     Ok(Prepared {
@@ -80,7 +92,17 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
         chosen,
         verifier,
         session,
+        report_file,
+        trajectory,
         notices,
+    })
+}
+
+fn create(path: &Path) -> Result<File, UsageError> {
+    File::create(path).map_err(|source| UsageError::Write {
+        field: "report",
+        path: path.display().to_string(),
+        source,
     })
 }
 

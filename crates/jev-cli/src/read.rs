@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,10 +27,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// Runs the command.
 pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
-    let prepared = prepare(args)?;
-    // Opened before the run, so that a run is never made for a report that can't be written.
-    let report_file = args.report.as_deref().map(create).transpose()?;
-    let mut trajectory = args.trace.begin_hiding(prepared.chosen.key.as_ref())?;
+    let mut prepared = prepare(args)?;
+    let report_file = prepared.report_file.take();
+    let mut trajectory = prepared.trajectory.take();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -40,10 +38,6 @@ pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
     let identity = prepared.chosen.judge.identity();
     let report = runtime.block_on(run(args, &prepared, &identity, trajectory.as_mut()));
     trace::tell(trajectory.as_ref());
-    if let (Some(mut file), Some(path)) = (report_file, args.report.as_deref()) {
-        write_report(&mut file, &report, &prepared, &identity)
-            .map_err(|source| write_error(path, source))?;
-    }
     if args.json {
         let price = prepared.chosen.price;
         let output = Output::new(&report, &identity, price, &prepared.notices);
@@ -51,6 +45,12 @@ pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
         let text = prepared.chosen.hiding.value(output).to_string();
         // A reader that went away is no failure of the run.
         let _ = writeln!(std::io::stdout(), "{text}");
+    }
+    if let (Some(mut file), Some(path)) = (report_file, args.report.as_deref())
+        && let Err(error) = write_report(&mut file, &report, &prepared, &identity)
+    {
+        // How the run ended stands whatever becomes of the file, and so does its exit code.
+        eprintln!("jev: report {} is not whole: {error}", path.display());
     }
     runtime.shutdown_background();
     Ok(Exit::from(report.status))
@@ -142,16 +142,4 @@ fn write_report(
     serde_json::to_writer_pretty(&mut *file, &written)?;
     file.write_all(b"\n")?;
     file.sync_all()
-}
-
-fn create(path: &Path) -> Result<File, UsageError> {
-    File::create(path).map_err(|source| write_error(path, source))
-}
-
-fn write_error(path: &Path, source: std::io::Error) -> UsageError {
-    UsageError::Write {
-        field: "report",
-        path: path.display().to_string(),
-        source,
-    }
 }

@@ -305,7 +305,8 @@ fn alive(pid: u32) -> bool {
     })
 }
 
-/// How many processes were started with this folder for temporary files.
+/// How many processes were started with this folder, or one inside it, for temporary files: ours by
+/// their inheritance, browsers because their profile lies there.
 fn inheritors(temp: &Path) -> usize {
     let wanted = format!("TMPDIR={}", temp.display());
     std::fs::read_dir("/proc")
@@ -315,7 +316,7 @@ fn inheritors(temp: &Path) -> usize {
         .filter(|environ| {
             environ
                 .split(|byte| *byte == 0)
-                .any(|pair| pair == wanted.as_bytes())
+                .any(|pair| pair.starts_with(wanted.as_bytes()))
         })
         .count()
 }
@@ -399,6 +400,19 @@ enum Signal {
 async fn fifty_runs_leave_nothing_behind() {
     let (site, start, judge) = help_centre().await;
     let temp = tempfile::tempdir().unwrap();
+    // A finder that finds nothing would prove nothing: it sees the browser of a run that lingers.
+    let script = slow_judge();
+    let slow = format!("scripted:{}", script.path().display());
+    let mut lingering = command(&start, &["--judge", &slow, "--budget", "4s", "--json"])
+        .env("TMPDIR", temp.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    within(Duration::from_secs(20), "a browser is seen", || {
+        inheritors(temp.path()) > 2
+    })
+    .await;
+    lingering.wait().await.unwrap();
     for round in 0..50 {
         let output = command(
             &start,

@@ -56,6 +56,35 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// Every operation.
+    pub(crate) const ALL: [Self; 16] = [
+        Self::Click,
+        Self::ScrollDown,
+        Self::ScrollUp,
+        Self::Back,
+        Self::Reload,
+        Self::Press(SafeKey::Enter),
+        Self::Press(SafeKey::Escape),
+        Self::Press(SafeKey::Tab),
+        Self::Press(SafeKey::PageUp),
+        Self::Press(SafeKey::PageDown),
+        Self::Press(SafeKey::Home),
+        Self::Press(SafeKey::End),
+        Self::Wait,
+        Self::Done,
+        Self::Blocked,
+        Self::None,
+    ];
+
+    /// Whether an operation's option is called so.
+    pub(crate) fn is_option_name(name: &str) -> bool {
+        Self::ALL
+            .iter()
+            .any(|operation| operation.option_name() == name)
+    }
+}
+
 /// Which way a scroll goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

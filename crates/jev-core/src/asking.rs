@@ -44,8 +44,11 @@ pub struct Ask {
     pub(crate) detail: Detail,
     /// How many serialised characters of the text are shown.
     pub(crate) text_chars: usize,
-    /// Candidates left out to make the state fit, duplicates included.
+    /// Candidates left out: without a name of their own, narrowed away, or dropped to make the
+    /// state fit, duplicates included.
     pub(crate) trimmed: u32,
+    /// The first entry of the history that is told; those before it are left out.
+    pub(crate) history_from: usize,
 }
 
 /// What may be offered on a page, before it is made to fit.
@@ -53,6 +56,8 @@ pub struct Ask {
 pub(crate) struct Offer {
     pub operations: Vec<Operation>,
     pub candidates: Vec<usize>,
+    /// How many candidates are left out because an answer could not name them.
+    pub unnamed: u32,
 }
 
 /// Most candidates of one window that reach the deciding question.
@@ -81,7 +86,8 @@ impl Ask {
             windows: Vec::new(),
             detail: Detail::Full,
             text_chars: 0,
-            trimmed: 0,
+            trimmed: offer.unnamed,
+            history_from: 0,
         };
         let most = ask.most_candidates(contract);
         let limit = contract.limits.state_chars as usize;
@@ -113,7 +119,7 @@ impl Ask {
     ) -> Result<Self, StateTooLarge> {
         let most = self.most_candidates(contract);
         let each = (most / self.windows.len().max(1)).clamp(1, FINALISTS_A_WINDOW);
-        let mut finalists = Vec::new();
+        let mut finalists: Vec<(usize, f64)> = Vec::new();
         for (window, answer) in self.windows.iter().zip(answers) {
             let Answer::Choice(choice) = answer else {
                 continue;
@@ -124,20 +130,25 @@ impl Ask {
                 .filter(|(_, p)| *p > 0.0)
                 .collect();
             ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-            finalists.extend(ranked.into_iter().take(each).map(|(place, _)| place));
+            finalists.extend(ranked.into_iter().take(each));
         }
-        finalists.sort_unstable();
+        // With more windows than finalists the likeliest stay; they are asked in the page's order.
+        finalists.sort_by(|a, b| b.1.total_cmp(&a.1));
         finalists.truncate(most);
+        finalists.sort_unstable_by_key(|(place, _)| *place);
+        let left_out = self.candidates.len() - finalists.len();
         let mut ask = Self {
             stage: Stage::Decide,
             candidates: finalists
                 .iter()
-                .filter_map(|&place| self.candidates.get(place).copied())
+                .filter_map(|&(place, _)| self.candidates.get(place).copied())
                 .collect(),
             windows: Vec::new(),
             detail: Detail::Full,
             text_chars: 0,
-            trimmed: self.trimmed,
+            trimmed: self
+                .trimmed
+                .saturating_add(u32::try_from(left_out).unwrap_or(u32::MAX)),
             ..self.clone()
         };
         fit::fit(&mut ask, contract.limits.state_chars as usize, most)?;
@@ -179,7 +190,8 @@ impl Ask {
         &self.operations
     }
 
-    /// How many candidates were left out to make the state fit.
+    /// How many candidates of the snapshot were left out: without a name of their own, narrowed
+    /// away, or dropped to make the state fit.
     #[must_use]
     pub fn trimmed(&self) -> u32 {
         self.trimmed
@@ -190,6 +202,11 @@ impl Ask {
     #[must_use]
     pub fn questionnaire(&self) -> Questionnaire {
         render::questionnaire(self)
+    }
+
+    /// The part of the history that is told.
+    pub(crate) fn told(&self) -> &[HistoryEntry] {
+        self.history.get(self.history_from..).unwrap_or(&[])
     }
 
     /// How many options each question has, in the questions' order.

@@ -3,32 +3,27 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::{HistoryEntry, HistoryOperation, HistoryOutcome, HostOperation, PageChange};
 use crate::progress::Progress;
 
-/// Most entries of history that are carried on; the oldest go first.
+/// Most earlier entries of history that the judge is told; the oldest are left out first.
 pub const HISTORY_MAX: usize = 48;
-/// Most characters of a target's label that are carried on.
-const LABEL_CHARS: usize = 120;
 
-/// What a tab's earlier runs left. Empty for a tab that nobody has used.
-#[derive(Clone, Debug, Default)]
+/// What a tab's earlier runs left. Empty for a tab that nobody has used. Written down it is what a
+/// replay of the next run needs, beside that run's inputs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Carried {
-    pub(crate) history: Arc<Vec<HistoryEntry>>,
+    history: Arc<Vec<HistoryEntry>>,
     pub(crate) back_depth: u32,
     pub(crate) progress: Progress,
 }
 
 impl Carried {
-    pub(crate) fn new(mut history: Vec<HistoryEntry>, back_depth: u32, progress: Progress) -> Self {
-        history.drain(..history.len().saturating_sub(HISTORY_MAX));
-        for entry in &mut history {
-            if let Some(target) = &mut entry.target
-                && let Some((end, _)) = target.char_indices().nth(LABEL_CHARS)
-            {
-                target.truncate(end);
-            }
-        }
+    pub(crate) fn new(history: Vec<HistoryEntry>, back_depth: u32, progress: Progress) -> Self {
+        let history = history.into_iter().map(HistoryEntry::cut).collect();
         Self {
             history: Arc::new(history),
             back_depth,
@@ -36,10 +31,21 @@ impl Carried {
         }
     }
 
-    /// What was done so far, oldest first.
+    /// Everything that was done so far, oldest first.
     #[must_use]
     pub fn history(&self) -> &[HistoryEntry] {
         &self.history
+    }
+
+    /// The entries that the judge is not told any more, and those that it is.
+    pub(crate) fn split(&self) -> (Arc<Vec<HistoryEntry>>, Arc<Vec<HistoryEntry>>) {
+        match self.history.len().checked_sub(HISTORY_MAX) {
+            None | Some(0) => (Arc::default(), Arc::clone(&self.history)),
+            Some(most) => {
+                let (earlier, told) = self.history.split_at_checked(most).unwrap_or_default();
+                (Arc::new(earlier.to_vec()), Arc::new(told.to_vec()))
+            }
+        }
     }
 
     /// Notes what the host did by its own hand. What had no effect before may have one now.

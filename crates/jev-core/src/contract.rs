@@ -152,7 +152,7 @@ pub enum VerifyFirst {
     /// Yes: a page that already satisfies the goal costs no judgment.
     #[default]
     On,
-    /// Only DONE claims are verified.
+    /// Only DONE claims are, and the last page of a run that gives up.
     Off,
 }
 

@@ -6,7 +6,7 @@ use crate::action::Operation;
 use crate::snapshot::json_chars;
 
 /// What came of an earlier step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryOutcome {
     /// Carried out.
@@ -42,7 +42,7 @@ pub enum HostOperation {
 }
 
 /// What was done: chosen by the judge, or done by the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum HistoryOperation {
     /// Chosen by the judge.
@@ -52,8 +52,8 @@ pub enum HistoryOperation {
 }
 
 /// Whether a step led to another page state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(into = "bool")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "bool", from = "bool")]
 pub enum PageChange {
     /// It did.
     Changed,
@@ -70,13 +70,22 @@ impl From<PageChange> for bool {
     }
 }
 
+impl From<bool> for PageChange {
+    fn from(changed: bool) -> Self {
+        match changed {
+            true => Self::Changed,
+            false => Self::Unchanged,
+        }
+    }
+}
+
 /// One earlier step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEntry {
     /// What was done, and by whom.
     pub operation: HistoryOperation,
     /// The target's label, for a click or an act of the host. Page text: untrusted.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// What came of it.
     pub outcome: HistoryOutcome,
@@ -84,7 +93,20 @@ pub struct HistoryEntry {
     pub page_changed: PageChange,
 }
 
+/// Most characters of a target's label that the history keeps.
+const LABEL_CHARS: usize = 120;
+
 impl HistoryEntry {
+    /// Cuts the label to what the history keeps.
+    pub(crate) fn cut(mut self) -> Self {
+        if let Some(target) = &mut self.target
+            && let Some((end, _)) = target.char_indices().nth(LABEL_CHARS)
+        {
+            target.truncate(end);
+        }
+        self
+    }
+
     /// At most so many characters in JSON.
     pub(crate) fn chars(&self) -> usize {
         // The longest operation, outcome and keys come to 110; the rest is the label.

@@ -20,7 +20,7 @@ pub struct Spent {
     pub no_progress: u32,
     /// Waits in a row that brought nothing, now.
     pub waits: u32,
-    /// Verifications made again because the page had moved, in the present claim.
+    /// Verifications made again because the page had moved, since the judge was last asked.
     pub rebinds: u32,
     /// Requests to the judge.
     pub judge_calls: u32,

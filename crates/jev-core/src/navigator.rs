@@ -18,7 +18,7 @@ use crate::action::Action;
 use crate::carried::Carried;
 use crate::contract::{Contract, Mode};
 use crate::effect::{Effect, EffectKind, Timer};
-use crate::history::{HistoryEntry, HistoryOperation, HistoryOutcome, PageChange};
+use crate::history::HistoryEntry;
 use crate::ids::{EffectId, GoalDigest, RunId};
 use crate::input::Input;
 use crate::ledger::{Spent, Timings};
@@ -59,6 +59,8 @@ pub struct Navigator {
     spent: Spent,
     timings: Timings,
     progress: Progress,
+    /// What was done on the tab before what the judge is told of.
+    earlier: Arc<Vec<HistoryEntry>>,
     history: Arc<Vec<HistoryEntry>>,
     /// How many entries the tab's history holds that this run made.
     back_depth: u32,
@@ -85,6 +87,7 @@ impl Navigator {
     pub fn resume(run: RunId, contract: Contract, carried: Carried) -> Self {
         let goal: Arc<str> = contract.goal.as_str().into();
         let goal_digest = contract.goal.digest();
+        let (earlier, history) = carried.split();
         let mut navigator = Self {
             run,
             contract,
@@ -99,7 +102,8 @@ impl Navigator {
             spent: Spent::default(),
             timings: Timings::default(),
             progress: carried.progress,
-            history: carried.history,
+            earlier,
+            history,
             back_depth: carried.back_depth,
             steps: Vec::new(),
             page: None,
@@ -225,27 +229,19 @@ impl Navigator {
     /// never to be offered again.
     #[must_use]
     pub fn carry(&self) -> Carried {
-        let mut history = Vec::clone(&self.history);
+        let history = [self.earlier.as_slice(), self.history.as_slice()].concat();
         let mut progress = self.progress.carried();
-        if let Some(StepReport {
-            action: Some(action),
-            receipt: Some(Receipt::Unknown(_)),
-            ..
-        }) = self.steps.last()
-        {
-            let target = match action {
-                Action::Click { target } => Some(target),
-                Action::Scroll { .. } | Action::Back | Action::Reload | Action::Press { .. } => {
-                    None
-                }
-            };
-            progress.is_unknown(ActionKey::new(action.operation(), target));
-            history.push(HistoryEntry {
-                operation: HistoryOperation::Judged(action.operation()),
-                target: target.map(|target| target.label.clone()),
-                outcome: HistoryOutcome::Unknown,
-                page_changed: PageChange::Unchanged,
-            });
+        for step in &self.steps {
+            if let (Some(action), Some(Receipt::Unknown(_))) = (&step.action, step.receipt) {
+                let target = match action {
+                    Action::Click { target } => Some(target),
+                    Action::Scroll { .. }
+                    | Action::Back
+                    | Action::Reload
+                    | Action::Press { .. } => None,
+                };
+                progress.is_unknown(ActionKey::new(action.operation(), target));
+            }
         }
         Carried::new(history, self.back_depth, progress)
     }
@@ -372,7 +368,7 @@ impl Navigator {
 
     /// The pending dispatch's outcome will never be known.
     fn unknown(&mut self, cause: UnknownCause) {
-        self.settle_receipt(Receipt::Unknown(cause));
+        self.fail_to_send(Receipt::Unknown(cause));
         self.end(Status::Unknown, Some(Cause::Unknown(cause)));
     }
 }

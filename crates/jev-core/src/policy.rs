@@ -35,6 +35,18 @@ pub enum NameRule {
 }
 
 impl NameRule {
+    /// The rule as files write it: `Save` is a whole name, `*save*` a part of one.
+    #[must_use]
+    pub fn written(text: &str) -> Self {
+        match text
+            .strip_prefix('*')
+            .and_then(|rest| rest.strip_suffix('*'))
+        {
+            Some(part) => Self::Contains(part.to_owned()),
+            None => Self::Exact(text.to_owned()),
+        }
+    }
+
     /// Whether the rule matches a name.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
@@ -273,18 +285,17 @@ impl ActionPolicy {
         if all.clone().any(|rule| rule.text().trim().is_empty()) {
             return Err(PolicyError::BlankName);
         }
-        for rule in &self.allow {
-            if let NameRule::Exact(name) = rule
-                && self
-                    .deny
-                    .iter()
-                    .chain(&self.reserve)
-                    .any(|other| *other == *rule)
-            {
-                return Err(PolicyError::Contradiction { name: name.clone() });
-            }
+        // Whatever the kinds of the two rules and the letters they are written in.
+        let contradicted = self.allow.iter().map(NameRule::text).find(|name| {
+            let mut against = self.deny.iter().chain(&self.reserve);
+            against.any(|other| other.matches(name))
+        });
+        match contradicted {
+            Some(name) => Err(PolicyError::Contradiction {
+                name: name.to_owned(),
+            }),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -343,14 +354,35 @@ mod tests {
 
     #[test]
     fn one_name_cannot_be_both() {
-        let mut policy = ActionPolicy::read_only();
-        policy.allow.push(NameRule::Exact("Save".into()));
-        policy.reserve.push(NameRule::Exact("Save".into()));
-        assert_eq!(
-            policy.check(),
-            Err(PolicyError::Contradiction {
-                name: "Save".into()
-            })
-        );
+        for (allow, against) in [
+            ("Save", "Save"),
+            ("Save", "  SAVE "),
+            ("Save draft", "*save*"),
+            ("*Save*", "Save"),
+            ("*save draft*", "*Save*"),
+        ] {
+            let rule = || vec![NameRule::written(against)];
+            for (deny, reserve) in [(rule(), Vec::new()), (Vec::new(), rule())] {
+                let policy = ActionPolicy {
+                    allow: vec![NameRule::written("Open"), NameRule::written(allow)],
+                    deny,
+                    reserve,
+                    ..ActionPolicy::read_only()
+                };
+                let name = allow.trim_matches('*').to_owned();
+                assert_eq!(
+                    policy.check(),
+                    Err(PolicyError::Contradiction { name }),
+                    "{allow} {against}"
+                );
+            }
+        }
+        // A wide name of which a part is denied is none.
+        let policy = ActionPolicy {
+            allow: vec![NameRule::written("*details*")],
+            deny: vec![NameRule::written("Delete details")],
+            ..ActionPolicy::read_only()
+        };
+        assert_eq!(policy.check(), Ok(()));
     }
 }

@@ -77,6 +77,13 @@ pub trait Session: Send + Sync {
     /// Waits until the page changes or the bound passes.
     async fn wait(&self, bound: Duration) -> Result<Change, SessionError>;
 
+    /// Comes back when the session is gone (crashed, its browser ended) and nothing can be read or
+    /// done there any more, with why; never, for a session that can't tell. It is asked beside the
+    /// other calls, and dropped and asked again at any time.
+    async fn lost(&self) -> SessionError {
+        std::future::pending().await
+    }
+
     /// Forbids any further dispatch at once, then closes within the grace. May be called more than
     /// once and while other calls are pending; they then fail with a typed error.
     async fn close(&self, grace: Duration) -> CloseReport;

@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::access::CanonicalUrl;
 use crate::action::Operation;
 use crate::ids::{DocumentId, PageVersion};
@@ -10,7 +12,8 @@ use crate::snapshot::{Candidate, Snapshot};
 
 /// What an action is, across documents: candidate ids die with their document, names do not.
 /// Controls of one name are told apart by the heading they stand under.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ActionKey {
     operation: Operation,
     label: String,
@@ -32,7 +35,8 @@ impl ActionKey {
 }
 
 /// What a run has seen and used up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Progress {
     seen: HashSet<PageVersion>,
     seen_offsets: HashSet<(PageVersion, u32)>,

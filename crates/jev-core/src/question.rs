@@ -133,6 +133,15 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
+impl Usage {
+    /// Adds another decision's tokens. Counts come over the wire: a sum that no number can hold
+    /// stays at the largest one.
+    pub fn add(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+    }
+}
+
 /// The answer to one question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

@@ -3,11 +3,15 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use regex::{Captures, Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
 
+mod pieces;
 mod shapes;
+
+use pieces::Pieces;
 
 /// Largest compiled form of one known secret, in bytes. A secret that would need more makes the
 /// redactor hide everything.
@@ -73,6 +77,7 @@ impl Hidden {
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Vec<Known>,
+    pieces: Vec<Arc<Pieces>>,
 }
 
 #[derive(Clone)]
@@ -101,7 +106,9 @@ impl Redactor {
     }
 
     /// Hides this text wherever it appears from now on: in any case, with any white space between
-    /// its words, and percent-, plus- or HTML-encoded in whole or in part.
+    /// its words, and percent-, plus- or HTML-encoded in whole or in part. Each of its lines of at
+    /// least 4 characters is hidden alone too, any run of 16 characters of it, and its first 8
+    /// where a text ends or was cut (its last 8 where one begins): somebody may have cut it before.
     pub fn hide(&mut self, secret: &str, what: Hidden) {
         let words: Vec<&str> = secret.split_whitespace().collect();
         if words.is_empty() {
@@ -114,6 +121,7 @@ impl Redactor {
             },
             None => Known::Everything,
         });
+        self.pieces.push(Arc::new(Pieces::of(secret, what)));
     }
 
     /// Whether it was told of any secret.
@@ -137,7 +145,7 @@ impl Redactor {
                 Known::Everything => return Cow::Borrowed("[hidden]"),
             }
         }
-        text
+        pieces::take_out(text, &self.pieces)
     }
 
     /// The text without secrets.

@@ -13,6 +13,7 @@ use crate::ids::{IntentId, PageVersion, RunId, Scope};
 use crate::ledger::{Spent, Timings};
 use crate::ports::CloseReport;
 use crate::proposal::Proposal;
+use crate::question::Usage;
 use crate::receipt::Receipt;
 use crate::snapshot::Snapshot;
 use crate::status::{Cause, Handoff, Status};
@@ -39,9 +40,11 @@ pub struct StepReport {
     pub action: Option<Action>,
     /// What became of it. Every intent has one when the run has ended.
     pub receipt: Option<Receipt>,
+    /// Tokens of all of the step's requests: narrowings and void answers included.
+    pub usage: Usage,
     /// How long the judge took.
     pub judge_time: Duration,
-    /// How long the dispatch took.
+    /// How long the dispatch or the wait took.
     pub act_time: Duration,
 }
 
@@ -88,7 +91,7 @@ impl Report {
                     ..
                 }),
             ) => evidence,
-            _ => &[],
+            (_, Some(_) | None) => &[],
         }
     }
 

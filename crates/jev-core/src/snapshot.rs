@@ -1,8 +1,11 @@
 //! The snapshot: one immutable look at a page, with its digests worked out once when it is made.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::access::CanonicalUrl;
+use crate::action::Operation;
 use crate::contract::Reach;
 use crate::digest::Digester;
 use crate::ids::{CandidateId, DocumentId, PageVersion, Scope};
@@ -67,7 +70,8 @@ pub enum Placement {
 /// Something on the page that the judge may choose to click.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Stable while its node lives.
+    /// Stable while its node lives, and its alone. A candidate that shares its id with another, or
+    /// whose id is blank or the name of an operation, is not offered.
     pub id: CandidateId,
     /// What it is.
     pub role: Role,
@@ -168,6 +172,25 @@ pub(crate) struct Costs {
     pub text: usize,
     /// Serialised characters of each candidate's label, address and context.
     pub candidates: Vec<CandidateCost>,
+    /// Candidates that no answer could name, in their order: the id is blank, another candidate's
+    /// too, or the name of an operation.
+    pub unnamed: Vec<usize>,
+}
+
+/// The candidates whose id is not theirs alone.
+fn unnamed(candidates: &[Candidate]) -> Vec<usize> {
+    let mut uses: HashMap<&str, u32> = HashMap::with_capacity(candidates.len());
+    for candidate in candidates {
+        *uses.entry(candidate.id.as_str()).or_default() += 1;
+    }
+    let is_unnamed = |candidate: &Candidate| {
+        let id = candidate.id.as_str();
+        id.trim().is_empty() || Operation::is_option_name(id) || uses.get(id) != Some(&1)
+    };
+    let all = candidates.iter().enumerate();
+    all.filter(|(_, candidate)| is_unnamed(candidate))
+        .map(|(index, _)| index)
+        .collect()
 }
 
 /// Serialised sizes of one candidate.
@@ -213,6 +236,7 @@ impl Snapshot {
         let costs = Costs {
             head: json_chars(&parts.url) + json_chars(&parts.title),
             text: json_chars(&parts.text),
+            unnamed: unnamed(&parts.candidates),
             candidates: parts
                 .candidates
                 .iter()

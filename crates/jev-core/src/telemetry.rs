@@ -126,12 +126,12 @@ pub struct BrowserAction {
     pub operation: Option<Operation>,
     /// Who judged.
     pub judge: JudgeName,
-    /// Tokens of the deciding request.
+    /// Tokens of the step's requests: narrowings and void answers included.
     pub usage: Usage,
     /// Their cost, where a price is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// Judging and acting, in milliseconds.
+    /// Judging, and acting or waiting, in milliseconds.
     pub elapsed_ms: u64,
 }
 
@@ -190,10 +190,7 @@ pub fn telemetry(
             Some(Receipt::Unknown(_)) => receipts.unknown += 1,
             None => {}
         }
-        let usage = step
-            .proposal
-            .as_ref()
-            .map_or_else(Usage::default, |proposal| proposal.decision.usage);
+        let usage = step.usage;
         records.push(TelemetryRecord::BrowserAction(BrowserAction {
             mode: report.mode,
             status: status_of(step, report.mode),

@@ -36,7 +36,8 @@ impl Evidence {
     /// Whether the same words can still be seen on `snapshot` where this evidence says.
     #[must_use]
     pub fn still_on(&self, snapshot: &Snapshot) -> bool {
-        if self.quote.is_empty() {
+        // White space stands on every page and says nothing.
+        if self.quote.trim().is_empty() {
             return false;
         }
         match self.place {
@@ -91,6 +92,16 @@ impl Verification {
                 Some(evidence)
             }
             Verdict::Passed(_) | Verdict::Refused(_) => None,
+        }
+    }
+}
+
+impl Verification {
+    /// Whether the verdict is a refusal bound to this goal and this version.
+    pub(crate) fn refuses(&self, goal: &GoalDigest, version: &PageVersion) -> bool {
+        match &self.verdict {
+            Verdict::Refused(_) => (&self.goal, &self.version) == (goal, version),
+            Verdict::Passed(_) => false,
         }
     }
 }

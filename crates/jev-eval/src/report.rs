@@ -76,6 +76,16 @@ impl SuiteReport {
             .map(|(status, count)| format!("{status} {count}"))
             .collect();
         writeln!(out, "ends: {}", statuses.join(", "))?;
+        let distances: Vec<String> = score
+            .by_hops
+            .iter()
+            .map(|(hops, at)| format!("{hops}: {}/{}", at.successes, at.answerable))
+            .collect();
+        writeln!(
+            out,
+            "VERIFIED by clicks to the answer: {}",
+            distances.join(", ")
+        )?;
         writeln!(
             out,
             "steps {}   actions {}   judge calls {}   asked {} characters, {} tokens   loaded {} requests, {:.1} MB",
@@ -188,6 +198,7 @@ mod tests {
             id: id.to_owned(),
             site: "s".to_owned(),
             kind,
+            hops: u32::from(kind == Kind::Answerable),
             outcome,
             status: status.to_owned(),
             cause: None,
@@ -232,6 +243,7 @@ mod tests {
             "judge: lexical   reach: document",
             "VERIFIED 1/2 answerable   false 0/1 unanswerable   on another page 0   covered 2/3",
             "ends: ABSTAIN 1, UNVERIFIED 1, VERIFIED 1",
+            "VERIFIED by clicks to the answer: 1: 1/2",
             "missed: a-2 ABSTAIN, left the way at click 1 to x.html",
         ] {
             assert!(table.contains(line), "{line}\n{table}");

@@ -51,6 +51,8 @@ pub struct Trial {
     pub site: String,
     /// Whether the site answers it.
     pub kind: Kind,
+    /// Clicks on the shortest way to the answer; 0 when there is no answer.
+    pub hops: u32,
     /// What the run was worth.
     pub outcome: Outcome,
     /// How it ended.
@@ -125,6 +127,7 @@ pub fn trial(
         id: task.id.clone(),
         site: task.site.clone(),
         kind: task.kind,
+        hops: task.hops,
         outcome: match (task.kind, verified) {
             (Kind::Answerable, true) => Outcome::Success,
             (Kind::Unanswerable, true) => Outcome::FalseSuccess,
@@ -181,6 +184,15 @@ fn detour(way: &[String], pages: &[String]) -> Option<Detour> {
         })
 }
 
+/// Answerable tasks with one length of the shortest way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtDistance {
+    /// Tasks.
+    pub answerable: usize,
+    /// VERIFIED among them.
+    pub successes: usize,
+}
+
 /// What all runs of one judge come to. Every rate has all runs in its denominator: abstentions and
 /// errors are not left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -197,6 +209,8 @@ pub struct Score {
     pub elsewhere: usize,
     /// Runs that the judge itself brought to an end with a claim (VERIFIED, UNVERIFIED, BLOCKED).
     pub covered: usize,
+    /// How far the judge gets: answerable tasks by the clicks of their shortest way.
+    pub by_hops: BTreeMap<u32, AtDistance>,
     /// How many runs ended with each status.
     pub statuses: BTreeMap<String, usize>,
     /// Judged steps of all runs.
@@ -228,8 +242,14 @@ impl Score {
         let count = |keep: &dyn Fn(&Trial) -> bool| trials.iter().filter(|t| keep(t)).count();
         let sum = |part: &dyn Fn(&Trial) -> u64| trials.iter().map(part).sum();
         let mut statuses = BTreeMap::new();
+        let mut by_hops: BTreeMap<u32, AtDistance> = BTreeMap::new();
         for trial in trials {
             *statuses.entry(trial.status.clone()).or_insert(0) += 1;
+            if trial.kind == Kind::Answerable {
+                let there = by_hops.entry(trial.hops).or_default();
+                there.answerable += 1;
+                there.successes += usize::from(trial.outcome == Outcome::Success);
+            }
         }
         let mut wall: Vec<f64> = trials.iter().map(|trial| trial.times.total).collect();
         wall.sort_by(f64::total_cmp);
@@ -240,6 +260,7 @@ impl Score {
             false_successes: count(&|t| t.outcome == Outcome::FalseSuccess),
             elsewhere: count(&|t| t.elsewhere),
             covered: count(&|t| matches!(t.status.as_str(), "VERIFIED" | "UNVERIFIED" | "BLOCKED")),
+            by_hops,
             statuses,
             steps: sum(&|t| u64::from(t.steps)),
             actions: sum(&|t| t.actions as u64),

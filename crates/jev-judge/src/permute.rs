@@ -148,11 +148,10 @@ fn merge(questionnaire: &Questionnaire, decisions: &[Decision]) -> Result<Decisi
         ..first.clone()
     };
     for other in decisions.iter().skip(1) {
-        merged.usage.input_tokens += other.usage.input_tokens;
-        merged.usage.output_tokens += other.usage.output_tokens;
-        merged.attempts += other.attempts;
-        merged.ignored_fields += other.ignored_fields;
-        merged.odd_fields += other.odd_fields;
+        merged.usage.add(other.usage);
+        merged.attempts = merged.attempts.saturating_add(other.attempts);
+        merged.ignored_fields = merged.ignored_fields.saturating_add(other.ignored_fields);
+        merged.odd_fields = merged.odd_fields.saturating_add(other.odd_fields);
     }
     Ok(merged)
 }

@@ -134,7 +134,12 @@ impl Judge for RecordingJudge {
         questionnaire: &Questionnaire,
         deadline: Duration,
     ) -> Result<Decision, JudgeError> {
+        let cut_off = CutOff {
+            recording: self,
+            questionnaire: Some(questionnaire),
+        };
         let result = self.inner.decide(questionnaire, deadline).await;
+        cut_off.disarm();
         let request = canonical(questionnaire)?;
         let exchange = Exchange {
             key: key(&request),
@@ -152,6 +157,33 @@ impl Judge for RecordingJudge {
             what: format!("the cassette can't be written ({})", error.kind()),
         })?;
         result
+    }
+}
+
+/// Writes down that a call was dropped before its answer: to the run it was a timeout, and so it is
+/// to a replay.
+struct CutOff<'a> {
+    recording: &'a RecordingJudge,
+    questionnaire: Option<&'a Questionnaire>,
+}
+
+impl CutOff<'_> {
+    fn disarm(mut self) {
+        self.questionnaire = None;
+    }
+}
+
+impl Drop for CutOff<'_> {
+    fn drop(&mut self) {
+        let Some(Ok(request)) = self.questionnaire.map(canonical) else {
+            return;
+        };
+        // Nobody is left to be told of a failure; the run has ended by its own clock.
+        let _ = self.recording.write(&Exchange {
+            key: key(&request),
+            request,
+            outcome: Outcome::Error(JudgeError::Timeout),
+        });
     }
 }
 
@@ -367,6 +399,37 @@ mod tests {
         async fn decide(&self, _: &Questionnaire, _: Duration) -> Result<Decision, JudgeError> {
             Err(JudgeError::KeyLeak)
         }
+    }
+
+    /// Never answers.
+    struct Silent;
+
+    #[async_trait]
+    impl Judge for Silent {
+        fn identity(&self) -> JudgeIdentity {
+            LexicalJudge.identity()
+        }
+
+        async fn decide(&self, _: &Questionnaire, _: Duration) -> Result<Decision, JudgeError> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_was_dropped_is_replayed_as_a_timeout() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cassette.jsonl");
+        let recording = RecordingJudge::create(&path, Arc::new(Silent)).unwrap();
+        let asked = asked("goal");
+        tokio::select! {
+            biased;
+            _ = recording.decide(&asked, Duration::from_secs(9)) => unreachable!("it never answers"),
+            () = tokio::task::yield_now() => {}
+        }
+        drop(recording);
+        let replay = ReplayJudge::load(&path).unwrap();
+        let found = replay.decide(&asked, Duration::from_secs(9)).await;
+        assert_eq!(found, Err(JudgeError::Timeout));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod reading;
 mod writing;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use jev_core::error::JudgeError;
 use jev_core::ports::Judge;
@@ -30,6 +32,12 @@ use crate::credential::Secret;
 /// Largest request body, in bytes.
 pub const BODY_MAX_BYTES: usize = 2 * 1024 * 1024;
 
+/// How many requests wait for the judge beside those that it works on; one more is told to come
+/// back.
+const WAITING_MAX: usize = 64;
+/// How long a request may take to arrive whole.
+const ARRIVAL: Duration = Duration::from_secs(30);
+
 /// How a server answers.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -37,14 +45,18 @@ pub struct ServerConfig {
     pub key: Option<Secret>,
     /// The longest a judge may take over one request.
     pub deadline: Duration,
+    /// How many requests the judge works on at a time.
+    pub at_once: NonZeroUsize,
 }
 
 impl Default for ServerConfig {
-    /// No key, a minute.
+    /// No key, a minute, and one request more than there are processors.
     fn default() -> Self {
+        let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self {
             key: None,
             deadline: Duration::from_secs(60),
+            at_once: processors.saturating_add(1),
         }
     }
 }
@@ -52,11 +64,25 @@ impl Default for ServerConfig {
 struct Shared {
     judge: Arc<dyn Judge>,
     config: ServerConfig,
+    /// One permit a request that may be read and answered.
+    places: Semaphore,
+    /// One permit a request that the judge works on.
+    working: Semaphore,
 }
 
 /// The routes, for a host that serves them itself.
 pub fn router(judge: Arc<dyn Judge>, config: ServerConfig) -> Router {
-    let shared = Arc::new(Shared { judge, config });
+    let at_once = config.at_once.get();
+    let shared = Arc::new(Shared {
+        judge,
+        places: Semaphore::new(
+            at_once
+                .saturating_add(WAITING_MAX)
+                .min(Semaphore::MAX_PERMITS),
+        ),
+        working: Semaphore::new(at_once.min(Semaphore::MAX_PERMITS)),
+        config,
+    });
     Router::new()
         .route("/v1/systemone", post(decide))
         .route("/v1/models", get(models))
@@ -112,6 +138,14 @@ impl Failure {
             StatusCode::NOT_FOUND,
             "not_found",
             "There is no such route.",
+        )
+    }
+
+    fn late() -> Self {
+        Self::named(
+            StatusCode::REQUEST_TIMEOUT,
+            "api_usage_error",
+            "The request did not arrive in time.",
         )
     }
 
@@ -202,8 +236,11 @@ async fn decide(State(shared): State<Arc<Shared>>, request: Request) -> Response
 
 async fn answer(shared: &Shared, request: Request) -> Result<Value, Failure> {
     authorised(&shared.config, request.headers())?;
-    let body = to_bytes(request.into_body(), BODY_MAX_BYTES)
+    let busy = || Failure::judge(&JudgeError::Overloaded { status: 503 });
+    let _place = shared.places.try_acquire().map_err(|_| busy())?;
+    let body = tokio::time::timeout(ARRIVAL, to_bytes(request.into_body(), BODY_MAX_BYTES))
         .await
+        .map_err(|_| Failure::late())?
         .map_err(|_| Failure::judge(&JudgeError::TooLarge))?;
     let asked = reading::read(&body).map_err(|faults| Failure::invalid(&faults))?;
     let identity = shared.judge.identity();
@@ -214,6 +251,7 @@ async fn answer(shared: &Shared, request: Request) -> Result<Value, Failure> {
             "The model is not served here; GET /v1/models lists what is.",
         ));
     }
+    let _turn = shared.working.acquire().await.map_err(|_| busy())?;
     let decision = ask(shared, &asked)
         .await
         .map_err(|error| Failure::judge(&error))?;
@@ -247,8 +285,7 @@ async fn ask(shared: &Shared, asked: &Asked) -> Result<Decision, JudgeError> {
             ..asked.questionnaire.clone()
         })
         .await?;
-        all.usage.input_tokens += decision.usage.input_tokens;
-        all.usage.output_tokens += decision.usage.output_tokens;
+        all.usage.add(decision.usage);
         all.answers.extend(decision.answers);
     }
     Ok(all)

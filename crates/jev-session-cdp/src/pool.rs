@@ -132,14 +132,16 @@ impl Shelf {
                 drop(core);
                 let Some(shelf) = shelf.upgrade() else { return };
                 let mut state = shelf.lock();
-                match (tab, state.order) {
-                    (Ok(tab), Some(order)) if order.world == world => state.ready.push(tab),
-                    (Ok(tab), Some(_) | None) => {
+                // What was wanted may have changed while it was made.
+                let wanted = state.missing() == Some(world);
+                match tab {
+                    Ok(tab) if wanted => state.ready.push(tab),
+                    Ok(tab) => {
                         drop(state);
                         drop(tab);
                     }
                     // The next caller makes its own and sees why.
-                    (Err(error), _) => {
+                    Err(error) => {
                         tracing::debug!(%error, "no tab could be kept ready");
                         state.filling = Filling::No;
                         return;

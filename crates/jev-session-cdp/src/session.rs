@@ -362,6 +362,15 @@ impl Session for CdpSession {
         change.ok_or(SessionError::Closed)?
     }
 
+    async fn lost(&self) -> SessionError {
+        let mut page = self.reader.page();
+        // When nobody follows the page any more, the connection is gone.
+        match page.wait_for(|page| gone(page).is_some()).await {
+            Ok(page) => gone(&page).unwrap_or(SessionError::Disconnected),
+            Err(_) => SessionError::Disconnected,
+        }
+    }
+
     async fn close(&self, grace: Duration) -> CloseReport {
         let end = Instant::now() + grace;
         let again = self.closed.send_replace(true);

@@ -279,6 +279,17 @@ async fn tabs_kept_ready_are_given_away_once_and_replaced() {
         .unwrap();
     load(&taken, &format!("{}/", server.origin())).await;
 
+    // A replacement is being made; none is wanted any more when it is done.
+    let begun = async {
+        loop {
+            let event = events.next().await.unwrap();
+            let of_taken = event.params["targetInfo"]["targetId"] == json!(taken.main_frame());
+            if event.method == "Target.attachedToTarget" && !of_taken {
+                break;
+            }
+        }
+    };
+    timeout(BOUND, begun).await.unwrap();
     browser.keep_ready(OTHER, 0);
     for tab in [first, second, other, taken] {
         tab.close(BOUND).await;

@@ -132,21 +132,17 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     // Receipts.
     "replay-on-unknown": "an unknown receipt is tried again" {
         "navigator/dispatching.rs": "        if let Receipt::Unknown(cause) = receipt {
+            self.remember_unseen(acted);
             self.end(Status::Unknown, Some(Cause::Unknown(cause)));
             return;
         }
-        acted" => "        acted";
-        "navigator/dispatching.rs": "            Receipt::Unknown(_) => return,
-        };
-        self.observe" => "            Receipt::Unknown(_) => HistoryOutcome::Stale,
-        };
-        self.observe";
+" => "";
     }
     "maybe-means-no": "a dispatch that may have been sent counts as not sent" {
         "navigator/dispatching.rs": "Sent::Maybe => Receipt::Unknown(UnknownCause::Failed)," => "Sent::Maybe => Receipt::Rejected(RejectCause::SessionFailed),";
     }
     "no-receipt-when-cut-off": "a dispatch that is cut off gets no receipt" {
-        "navigator.rs": "        self.settle_receipt(Receipt::Unknown(cause));
+        "navigator.rs": "        self.fail_to_send(Receipt::Unknown(cause));
 " => "";
     }
     "cancel-forgets-the-dispatch": "a cancel during a dispatch ends as CANCELLED" {
@@ -215,7 +211,7 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
 " => "";
     }
     "tokens-uncounted": "tokens are not summed" {
-        "navigator/judging.rs": "self.spent.usage.input_tokens += decision.usage.input_tokens;" => "self.spent.usage.input_tokens = decision.usage.input_tokens;";
+        "navigator/judging.rs": "self.spent.usage.add(decision.usage);" => "self.spent.usage = decision.usage;";
     }
     // What is offered.
     "offer-the-rejected": "a target that was refused is offered again" {

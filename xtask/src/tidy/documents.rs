@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_invariants_are_those_of_the_contract_of_behaviour() {
         let mut names: Vec<String> = (1..=17).map(|n| format!("S{n}")).collect();
-        names.extend(["E1", "E2", "L1", "L2", "L3"].map(str::to_owned));
+        names.extend(["E1", "E2", "E3", "E4", "L1", "L2", "L3"].map(str::to_owned));
         assert_eq!(invariant_names(), names);
     }
 }

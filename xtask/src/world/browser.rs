@@ -3,12 +3,12 @@
 
 use jev_core::action::{Action, ScrollDirection};
 use jev_core::error::{DispatchError, FetchFault, Sent, SessionError, Stage};
-use jev_core::ids::{EffectId, Scope};
+use jev_core::ids::{CandidateId, EffectId, Scope};
 use jev_core::input::Input;
 use jev_core::permit::Permit;
 use jev_core::ports::{Change, CloseOutcome, CloseReport, NetworkCounts, OpenRequest};
 use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause, UnknownCause};
-use jev_core::snapshot::Settled;
+use jev_core::snapshot::{Settled, Snapshot};
 use std::sync::Arc;
 
 use super::World;
@@ -56,13 +56,31 @@ impl World {
         } else {
             Settled::Yes
         };
-        let snapshot = self.site.look(settled);
+        let mut snapshot = self.site.look(settled);
+        if self.hits(Fault::Clashes) {
+            snapshot = self.clashing(&snapshot);
+        }
         if self.hits(Fault::LookScope) {
             let mut parts = (*snapshot).clone();
             parts.scope = someone_else(&parts.scope);
-            return Input::Observed(id, Arc::new(jev_core::snapshot::Snapshot::new(parts)));
+            return Input::Observed(id, Arc::new(Snapshot::new(parts)));
         }
         Input::Observed(id, Arc::new(snapshot))
+    }
+
+    /// The page with ids that are not theirs alone.
+    fn clashing(&mut self, page: &Snapshot) -> Snapshot {
+        let mut parts = (**page).clone();
+        let names = ["done", "click", "none", "wait", "back", " "];
+        let name = self.chance.pick(&names).unwrap_or("done");
+        let twin = self.chance.below(2) == 1;
+        if let [first, rest @ ..] = parts.candidates.as_mut_slice() {
+            match rest.first_mut().filter(|_| twin) {
+                Some(second) => second.id = first.id.clone(),
+                None => first.id = CandidateId::new(name),
+            }
+        }
+        Snapshot::new(parts)
     }
 
     /// Carries out a permit, or not. What reaches the page is counted in `reached`.

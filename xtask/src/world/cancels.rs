@@ -4,8 +4,9 @@
 use jev_core::contract::Contract;
 
 use super::Chance;
-use super::case::{Failure, Orders, play_under};
+use super::case::{Orders, Played, play_under};
 use super::coverage::Coverage;
+use super::hunt::{Fault, caught};
 use super::mix::{self, Kind, Mix};
 
 /// What came of it.
@@ -18,7 +19,7 @@ pub struct Cancelled {
     /// What was reached.
     pub coverage: Coverage,
     /// The first failure: the run, where the cancel came, and what it broke.
-    pub failure: Option<(u64, Option<u32>, Failure)>,
+    pub failure: Option<(u64, Option<u32>, Fault)>,
 }
 
 /// The source of chance and the contract of a recorded run. Each layout, reach and size of
@@ -41,22 +42,30 @@ pub fn inject(runs: u32) -> Cancelled {
                 cancel_at,
                 ..Orders::default()
             };
-            play_under(chance.clone(), Mix::honest(), contract.clone(), orders)
+            let (chance, contract) = (chance.clone(), contract.clone());
+            let played = caught(|| play_under(chance, Mix::honest(), contract, orders))?;
+            match played.failure {
+                Some(failure) => Err(Fault::Broke(failure)),
+                None => Ok::<Played, Fault>(played),
+            }
         };
-        let whole = play(None);
+        let whole = match play(None) {
+            Ok(whole) => whole,
+            Err(fault) => {
+                done.failure = Some((run, None, fault));
+                return done;
+            }
+        };
         done.runs += 1;
         done.coverage.add(&whole.coverage);
-        if let Some(failure) = whole.failure {
-            done.failure = Some((run, None, failure));
-            return done;
-        }
         for at in 0..whole.inputs {
-            let cut = play(Some(at));
             done.cancels += 1;
-            done.coverage.add(&cut.coverage);
-            if let Some(failure) = cut.failure {
-                done.failure = Some((run, Some(at), failure));
-                return done;
+            match play(Some(at)) {
+                Ok(cut) => done.coverage.add(&cut.coverage),
+                Err(fault) => {
+                    done.failure = Some((run, Some(at), fault));
+                    return done;
+                }
             }
         }
     }

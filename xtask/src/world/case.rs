@@ -4,9 +4,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use jev_core::action::Operation;
+use jev_core::carried::HISTORY_MAX;
 use jev_core::contract::{Contract, Mode};
 use jev_core::effect::{Effect, EffectKind};
-use jev_core::ids::RunId;
+use jev_core::history::{
+    HistoryEntry, HistoryOperation, HistoryOutcome, HostOperation, PageChange,
+};
+use jev_core::ids::{IntentId, RunId};
 use jev_core::input::Input;
 use jev_core::navigator::Navigator;
 use jev_core::question::Questionnaire;
@@ -56,8 +61,8 @@ impl fmt::Display for Failure {
 pub struct Orders {
     /// Cancel in place of the input of this number.
     pub cancel_at: Option<u32>,
-    /// Write the story down.
-    pub tell: bool,
+    /// Whom to tell the story, line by line, also of a case that panics.
+    pub tell: Option<fn(&str)>,
 }
 
 /// How a case went.
@@ -67,9 +72,7 @@ pub struct Played {
     pub coverage: Coverage,
     /// What it broke.
     pub failure: Option<Failure>,
-    /// Its story, when it was asked for.
-    pub story: Vec<String>,
-    /// Inputs handled before the end.
+    /// Inputs handled before the end of its first run.
     pub inputs: u32,
 }
 
@@ -80,7 +83,11 @@ struct Case {
     navigator: Navigator,
     twin: Navigator,
     world: World,
+    /// The mix as it was drawn; faults that stopped in one run strike again in the next.
+    drawn: Mix,
     witness: Witness,
+    /// Actions of the earlier runs on the tab.
+    acted: usize,
     now: Timestamp,
     inputs: u32,
     unasked: u32,
@@ -101,12 +108,14 @@ pub fn play(mut chance: Chance, orders: Orders) -> Played {
 /// Plays a case under a mix and a contract.
 pub fn play_under(mut chance: Chance, mix: Mix, contract: Contract, orders: Orders) -> Played {
     let site = Site::draw(&mut chance, contract.reach, contract.scope.clone());
-    let world = World::new(chance, mix, site, contract.budget);
+    let world = World::new(chance, mix.clone(), site, contract.budget);
     let mut case = Case {
         navigator: Navigator::new(RunId(1), contract.clone()),
         twin: Navigator::new(RunId(1), contract.clone()),
         world,
+        drawn: mix,
         witness: Witness::new(contract),
+        acted: 0,
         now: Timestamp::ZERO,
         inputs: 0,
         unasked: 0,
@@ -114,16 +123,67 @@ pub fn play_under(mut chance: Chance, mix: Mix, contract: Contract, orders: Orde
         played: Played::default(),
         orders,
     };
-    if orders.tell {
-        case.introduce();
-    }
-    let failure = case.run().err();
+    case.introduce();
+    let failure = case.runs().err();
     case.played.failure = failure;
-    case.played.inputs = case.inputs;
     case.played
 }
 
 impl Case {
+    /// Plays one run, and sometimes one or two more on the same tab.
+    fn runs(&mut self) -> Result<(), Failure> {
+        let first = self.run();
+        self.played.inputs = self.inputs;
+        first?;
+        if self.orders.cancel_at.is_some() {
+            return Ok(());
+        }
+        let more = match self.world.chance.below(8) {
+            6 => 1,
+            7 => 2,
+            _ => 0,
+        };
+        for number in 0..more {
+            if self.next_run(RunId(2 + number)).is_none() {
+                return Ok(());
+            }
+            self.run()?;
+        }
+        Ok(())
+    }
+
+    /// Another run takes the tab over as it stands, under a contract of its own. Nothing when the
+    /// contract is not sound.
+    fn next_run(&mut self, run: RunId) -> Option<()> {
+        let reach = self.witness.contract.reach;
+        let mut draft = (*mix::contract(&mut self.world.chance, self.drawn.kind)?).clone();
+        draft.reach = reach;
+        let contract = draft.check().ok()?;
+        let mut carried = self.navigator.carry();
+        self.acted += self.witness.intents.len();
+        self.witness = self.witness.next(contract.clone());
+        self.world.begin_again(self.drawn.clone(), contract.budget);
+        self.tell(|| format!("run {run} on the same tab, {:?}", contract.mode));
+        if self.world.chance.below(3) == 2 {
+            self.world.site.host_goes(&mut self.world.chance);
+            let (done, changed) = (HistoryOutcome::Applied, PageChange::Changed);
+            carried.host_acted(HostOperation::HostNavigate, "a page", done, changed);
+            self.witness.host_acted();
+            self.tell(|| "the host goes to another page".to_owned());
+        }
+        self.navigator = Navigator::resume(run, contract.clone(), carried.clone());
+        self.twin = Navigator::resume(run, contract, carried);
+        (self.now, self.inputs, self.unasked) = (Timestamp::ZERO, 0, 0);
+        self.told.clear();
+        Some(())
+    }
+
+    fn tell(&self, line: impl FnOnce() -> String) {
+        if let Some(tell) = self.orders.tell {
+            tell(&line());
+        }
+    }
+
     fn run(&mut self) -> Result<(), Failure> {
         self.played.coverage.began();
         self.drain();
@@ -182,14 +242,8 @@ impl Case {
         if let Some(timer) = due_timer {
             self.played.coverage.fired(timer);
         }
-        if self.orders.tell {
-            let line = format!(
-                "{:>9.3} s  < {}",
-                self.now.elapsed().as_secs_f64(),
-                said(&input)
-            );
-            self.played.story.push(line);
-        }
+        let now = self.now.elapsed().as_secs_f64();
+        self.tell(|| format!("{now:>9.3} s  < {}", said(&input)));
         if self.witness.contract.mode == Mode::Shadow {
             self.told.push((input.clone(), at));
         }
@@ -221,10 +275,7 @@ impl Case {
                 | EffectKind::Wait { .. }
                 | EffectKind::Close { .. } => None,
             };
-            if self.orders.tell {
-                let line = format!("             > {}", wanted(&effect, asked.as_deref()));
-                self.played.story.push(line);
-            }
+            self.tell(|| format!("             > {}", wanted(&effect, asked.as_deref())));
             self.witness.effect(&effect, asked.as_ref());
             self.world.take(effect, asked.as_deref(), self.now);
         }
@@ -235,11 +286,12 @@ impl Case {
         }
         differs |= self.twin.poll_record().is_some();
         self.witness.step.twin_differs = differs;
-        let permitted = self.witness.intents.iter().filter(|(sent, _)| *sent > 0);
-        let permitted = permitted.count();
-        let reached = self.world.reached.len();
-        self.witness.unpermitted =
-            u32::try_from(reached.saturating_sub(permitted)).unwrap_or(u32::MAX);
+        let reached = &self.world.reached;
+        let own = |(place, intent): (usize, &IntentId)| {
+            self.witness.is_permitted(*intent)
+                && reached.iter().skip(place + 1).all(|later| later != intent)
+        };
+        self.witness.unpermitted = !reached.iter().enumerate().all(own);
     }
 
     fn recorded(&mut self, record: &Record) {
@@ -262,15 +314,16 @@ impl Case {
             | Event::SessionFailed(_)
             | Event::Closed(_) => {}
         }
-        if self.orders.tell {
-            let mut line = format!("               {}", record.event.name());
+        self.tell(|| {
+            let line = format!("               {}", record.event.name());
             if let Event::Ending(status, _) = &record.event {
-                line = format!("{line} {}", status.name());
+                format!("{line} {}", status.name())
             } else if let Event::Received(intent, receipt) = &record.event {
-                line = format!("{line} {intent} {}", receipt.name());
+                format!("{line} {intent} {}", receipt.name())
+            } else {
+                line
             }
-            self.played.story.push(line);
-        }
+        });
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -309,11 +362,33 @@ impl Case {
         if let Some(after) = self.navigator.report() {
             self.witness.reports = Some((report, after));
         }
+        self.witness.told_on = self.told_on();
         self.witness.telemetry = ending::telemetry_json(&self.witness);
         if self.witness.contract.mode == Mode::Shadow {
             self.witness.off_output = ending::off_output(&self.witness.contract, &self.told);
         }
         self.check()
+    }
+
+    /// Of how many actions the next run is told, and how many there were; nothing when there were
+    /// more than are told.
+    fn told_on(&self) -> Option<(usize, usize)> {
+        let carried = self.navigator.carry();
+        let history = carried.history();
+        let is_action = |entry: &&HistoryEntry| match entry.operation {
+            HistoryOperation::Judged(operation) => match operation {
+                Operation::Click
+                | Operation::ScrollDown
+                | Operation::ScrollUp
+                | Operation::Back
+                | Operation::Reload
+                | Operation::Press(_) => true,
+                Operation::Wait | Operation::Done | Operation::Blocked | Operation::None => false,
+            },
+            HistoryOperation::Host(_) => false,
+        };
+        let told = history.iter().filter(is_action).count();
+        (history.len() < HISTORY_MAX).then_some((told, self.acted + self.witness.intents.len()))
     }
 
     fn live(&self) -> Result<(), Failure> {
@@ -337,20 +412,22 @@ impl Case {
         Ok(())
     }
 
-    fn introduce(&mut self) {
+    fn introduce(&self) {
         let contract = &self.witness.contract;
         let mix = &self.world.mix;
-        let faults: Vec<String> = mix
-            .active()
-            .map(|(fault, rate)| format!("{fault:?} {rate}/256"))
-            .collect();
-        self.played.story.extend([
+        self.tell(|| {
+            let faults: Vec<String> = mix
+                .active()
+                .map(|(fault, rate)| format!("{fault:?} {rate}/256"))
+                .collect();
             format!(
                 "a {:?} world, turning after input {}: {}",
                 mix.kind,
                 mix.turn,
                 faults.join(", ")
-            ),
+            )
+        });
+        self.tell(|| {
             format!(
                 "{:?}, {:?}, {:?}, {:?}, budget {:?}, {:?}",
                 contract.mode,
@@ -359,8 +436,8 @@ impl Case {
                 contract.verify_first,
                 contract.budget,
                 contract.limits
-            ),
-        ]);
+            )
+        });
     }
 }
 
@@ -372,7 +449,22 @@ fn same(one: &Effect, other: &Effect) -> bool {
             (EffectKind::AskJudge(one), EffectKind::AskJudge(other)) => one == other,
             (EffectKind::Open(one), EffectKind::Open(other)) => one == other,
             (EffectKind::Wait { bound: one }, EffectKind::Wait { bound: other }) => one == other,
-            (one, other) => one.name() == other.name(),
+            (EffectKind::Close { grace: one }, EffectKind::Close { grace: other }) => one == other,
+            (EffectKind::Verify(one), EffectKind::Verify(other)) => {
+                (&one.goal, &one.goal_digest, &one.snapshot)
+                    == (&other.goal, &other.goal_digest, &other.snapshot)
+            }
+            (EffectKind::Observe, EffectKind::Observe) => true,
+            (
+                EffectKind::Open(_)
+                | EffectKind::Observe
+                | EffectKind::AskJudge(_)
+                | EffectKind::Dispatch(_)
+                | EffectKind::Verify(_)
+                | EffectKind::Wait { .. }
+                | EffectKind::Close { .. },
+                _,
+            ) => false,
         }
 }
 
@@ -421,6 +513,14 @@ fn wanted(effect: &Effect, asked: Option<&Questionnaire>) -> String {
                 .collect();
             format!("{id} {name} {:?}: {}", asked.stage, options.join(" | "))
         }
-        _ => format!("{id} {name}"),
+        (
+            EffectKind::Open(_)
+            | EffectKind::Observe
+            | EffectKind::AskJudge(_)
+            | EffectKind::Verify(_)
+            | EffectKind::Wait { .. }
+            | EffectKind::Close { .. },
+            _,
+        ) => format!("{id} {name}"),
     }
 }

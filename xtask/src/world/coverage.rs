@@ -44,7 +44,7 @@ const EFFECTS: [&str; 7] = [
 
 const TIMERS: [&str; 3] = ["Budget", "Wait", "CloseGrace"];
 
-const RECEIPTS: [&str; 21] = [
+const RECEIPTS: [&str; 22] = [
     "APPLIED navigated",
     "APPLIED same document",
     "APPLIED scrolled",
@@ -65,7 +65,8 @@ const RECEIPTS: [&str; 21] = [
     "REJECTED session failed",
     "UNKNOWN cancelled",
     "UNKNOWN timeout",
-    "UNKNOWN lost or failed",
+    "UNKNOWN session lost",
+    "UNKNOWN failed",
 ];
 
 fn receipt(receipt: Receipt) -> &'static str {
@@ -90,9 +91,8 @@ fn receipt(receipt: Receipt) -> &'static str {
         Receipt::Rejected(RejectCause::SessionFailed) => "REJECTED session failed",
         Receipt::Unknown(UnknownCause::Cancelled) => "UNKNOWN cancelled",
         Receipt::Unknown(UnknownCause::Timeout) => "UNKNOWN timeout",
-        Receipt::Unknown(UnknownCause::SessionLost | UnknownCause::Failed) => {
-            "UNKNOWN lost or failed"
-        }
+        Receipt::Unknown(UnknownCause::SessionLost) => "UNKNOWN session lost",
+        Receipt::Unknown(UnknownCause::Failed) => "UNKNOWN failed",
     }
 }
 
@@ -152,23 +152,33 @@ pub struct Step {
     pub to: PhaseName,
 }
 
+/// How an input comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comes {
+    /// As it should.
+    InTime,
+    /// It answers nothing that was asked.
+    Unasked,
+    /// To a running navigator whose budget is spent.
+    Late,
+}
+
 /// The row of the matrix for whatever comes when the budget is spent.
 const LATE: usize = INPUTS.len();
 /// The rows of the matrix: the inputs, and lateness.
 const ROWS: usize = INPUTS.len() + 1;
 
 impl Step {
-    /// A step, before it is known where it leads. `foreign` is an answer that is not due, `late` an
-    /// input to a running navigator whose budget is spent.
-    pub fn new(from: PhaseName, input: &Input, foreign: bool, late: bool) -> Self {
+    /// A step, before it is known where it leads.
+    pub fn new(from: PhaseName, input: &Input, comes: Comes) -> Self {
         let place = input_index(input);
         Self {
             from,
             input: place,
-            row: match (late, foreign) {
-                (true, _) => Some(LATE),
-                (false, true) => None,
-                (false, false) => Some(place),
+            row: match comes {
+                Comes::Late => Some(LATE),
+                Comes::Unasked => None,
+                Comes::InTime => Some(place),
             },
             to: from,
         }

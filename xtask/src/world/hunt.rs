@@ -1,6 +1,7 @@
 //! The hunt: many cases on all processors until one fails, all have been played, or time is up.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,6 +33,25 @@ pub enum Fault {
     Crashed(String),
 }
 
+impl Fault {
+    /// The invariant that was broken.
+    pub fn invariant(&self) -> &'static str {
+        match self {
+            Self::Broke(failure) => failure.invariant,
+            Self::Crashed(_) => "a panic",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broke(failure) => failure.fmt(f),
+            Self::Crashed(words) => write!(f, "a panic: {words}"),
+        }
+    }
+}
+
 /// What came of a hunt.
 #[derive(Debug)]
 pub struct Hunt {
@@ -58,12 +78,16 @@ const PIECE: u64 = 64;
 /// Plays one case, and catches it when it panics.
 pub fn play(seed: u64, case: u64, orders: Orders) -> Result<Played, Fault> {
     let chance = Chance::of_case(seed, case);
-    let played = catch_unwind(AssertUnwindSafe(|| case::play(chance, orders)))
-        .map_err(|payload| Fault::Crashed(message(&*payload)))?;
+    let played = caught(|| case::play(chance, orders))?;
     match played.failure {
         Some(failure) => Err(Fault::Broke(failure)),
         None => Ok(played),
     }
+}
+
+/// What some work gives, or what it said when it panicked.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Fault::Crashed(message(&*payload)))
 }
 
 fn message(payload: &(dyn Any + Send)) -> String {

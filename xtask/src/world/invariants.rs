@@ -3,6 +3,7 @@
 
 use jev_core::contract::Mode;
 use jev_core::navigator::PhaseName;
+use jev_core::question::Usage;
 use jev_core::status::Status;
 
 use super::liveness;
@@ -16,7 +17,7 @@ pub type Verdict = Result<(), &'static str>;
 pub type Invariant = fn(&Witness) -> Verdict;
 
 /// The safety invariants with their names.
-pub const SAFETY: [(&str, Invariant); 19] = [
+pub const SAFETY: [(&str, Invariant); 21] = [
     ("S1", s1),
     ("S2", s2),
     ("S3", s3),
@@ -36,6 +37,8 @@ pub const SAFETY: [(&str, Invariant); 19] = [
     ("S17", s17),
     ("E1", e1),
     ("E2", e2),
+    ("E3", e3),
+    ("E4", e4),
 ];
 
 /// Every invariant's name: the safety invariants, then the liveness invariants.
@@ -58,7 +61,7 @@ pub fn s1(w: &Witness) -> Verdict {
             w.reference.verified_now,
             "VERIFIED although no evidence for this goal was just seen again",
         ),
-        _ => Ok(()),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -81,8 +84,8 @@ pub fn s3(w: &Witness) -> Verdict {
         )?;
     }
     hold(
-        w.unpermitted == 0,
-        "more reached the page than was permitted",
+        !w.unpermitted,
+        "an action reached the page without a permit of its own, or twice",
     )
 }
 
@@ -160,6 +163,17 @@ pub fn s7(w: &Witness) -> Verdict {
         spent.usage.input_tokens == w.reference.tokens,
         "the tokens are not those of the answers",
     )?;
+    if let Some((report, _)) = &w.reports {
+        let mut of_steps = Usage::default();
+        report
+            .steps
+            .iter()
+            .for_each(|step| of_steps.add(step.usage));
+        hold(
+            of_steps == spent.usage,
+            "the tokens of the steps are not those of the run",
+        )?;
+    }
     hold(
         w.status.is_some() || spent.stale == w.reference.stale.min(limits.stale),
         "the count of stale pages is not the world's",
@@ -294,7 +308,7 @@ pub fn s15(w: &Witness) -> Verdict {
             report.tool_output() == *off || report.status == Status::Cancelled,
             "SHADOW returns something else than OFF",
         ),
-        _ => Ok(()),
+        (Some(_) | None, Some(_) | None) => Ok(()),
     }
 }
 
@@ -343,10 +357,55 @@ pub fn e1(w: &Witness) -> Verdict {
     )
 }
 
-/// The judge is asked only about what the verifier has been shown, where pages are verified first.
+/// The judge is asked only about pages that the verifier has refused, or was given and could not
+/// judge since the last look, where pages are verified first.
 pub fn e2(w: &Witness) -> Verdict {
     hold(
         !w.step.unverified,
-        "the judge was asked about a page that the verifier was never shown",
+        "the judge was asked about a page that the verifier has not looked at",
     )
+}
+
+/// A run gives up only on a page that the verifier has looked at.
+pub fn e3(w: &Witness) -> Verdict {
+    let gives_up = match w.step.ended {
+        Some((
+            Status::Abstain
+            | Status::Blocked
+            | Status::Rejected
+            | Status::StaleLimit
+            | Status::NoProgress
+            | Status::StepLimit
+            | Status::LoadingTimeout
+            | Status::StateLimit
+            | Status::Unverified,
+            _,
+        )) => w.contract.mode == Mode::Enforce,
+        Some((
+            Status::Verified(_)
+            | Status::VerificationStale
+            | Status::Observed
+            | Status::Unknown
+            | Status::Timeout
+            | Status::JudgeError
+            | Status::LeftScope
+            | Status::ScopeMismatch
+            | Status::SessionError
+            | Status::Cancelled,
+            _,
+        ))
+        | None => false,
+    };
+    hold(
+        !gives_up || w.front_was_verified(),
+        "the run gave up on a page that the verifier has not looked at",
+    )
+}
+
+/// The next run on the same tab is told every action of the earlier ones.
+pub fn e4(w: &Witness) -> Verdict {
+    match w.told_on {
+        Some((told, acted)) => hold(told == acted, "the next run is not told of an action"),
+        None => Ok(()),
+    }
 }

@@ -3,7 +3,8 @@
 use jev_core::action::Operation;
 use jev_core::error::{AnswerFault, JudgeError};
 use jev_core::question::{
-    Answer, ChoiceAnswer, ChoiceOption, Decision, QuestionKind, Questionnaire, Subject, Usage,
+    Answer, ChoiceAnswer, ChoiceOption, Decision, QuestionKind, Questionnaire, Stage, Subject,
+    Usage,
 };
 
 use super::chance::Chance;
@@ -109,6 +110,9 @@ pub fn answer(
             // Each head by itself: a sure operation may stand beside an unsure target.
             let p = if chance.hits(mix.rate(Fault::Weak)) {
                 chance.pick(&[0.3, 0.54, 0.6, 0.79]).unwrap_or(0.3)
+            } else if questionnaire.stage == Stage::Narrow && chance.below(2) == 1 {
+                // Which of some targets is best is never certain; no gate asks for it.
+                0.7
             } else {
                 1.0
             };
@@ -121,6 +125,10 @@ pub fn answer(
         })
         .collect();
     let mut decision = decision(answers);
+    if chance.hits(mix.rate(Fault::CountsHigh)) {
+        decision.usage.input_tokens = u64::MAX - 1;
+        decision.usage.output_tokens = u64::MAX;
+    }
     if chance.hits(mix.rate(Fault::Malformed)) {
         break_rule(chance, &mut decision);
     }

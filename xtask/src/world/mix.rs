@@ -8,7 +8,7 @@ use jev_core::access::{AccessList, CanonicalUrl};
 use jev_core::contract::{Contract, ContractDraft, Goal, Layout, Mode, Reach, VerifyFirst};
 use jev_core::gate::{Gate, GateKind};
 use jev_core::ids::Scope;
-use jev_core::policy::{ActionPolicy, NameRule, Permission, SafeKey};
+use jev_core::policy::{ActionPolicy, Discovery, NameRule, Permission, SafeKey};
 
 use super::chance::Chance;
 use super::site::MARK;
@@ -36,10 +36,12 @@ faults! {
     Reloads,
     /// The page goes to an address that is not allowed.
     Leaves,
-    /// The page never comes to rest.
+    /// The page does not come to rest: a look takes long and says so.
     Restless,
     /// What was on the page is gone at the next look.
     Vanishes,
+    /// Ids of candidates are not theirs alone, or are names of operations.
+    Clashes,
     // Sessions.
     /// Opening fails.
     OpenFails,
@@ -103,6 +105,8 @@ faults! {
     Waits,
     /// Chooses `none`.
     ChoosesNone,
+    /// Says that it took more tokens than can be summed.
+    CountsHigh,
     // Verifiers.
     /// No verdict but an error.
     VerifierFails,
@@ -270,6 +274,9 @@ pub fn contract(chance: &mut Chance, kind: Kind) -> Option<Contract> {
         _ => VerifyFirst::On,
     };
     draft.limits.candidates = chance.pick(&[128, 1, 2, 3, 254])?;
+    if chance.below(3) == 2 {
+        draft.actions.discover = Discovery::LowRisk;
+    }
     draft.gate = match chance.below(4) {
         0 | 1 => Gate::deciding(),
         2 => Gate::ranking(),

@@ -85,6 +85,8 @@ pub struct Replies {
     pub answer: Option<(Timestamp, Input)>,
     /// When the caller cancels.
     pub cancel: Option<Timestamp>,
+    /// When the session is lost, and how.
+    pub lost: Option<(Timestamp, SessionError)>,
 }
 
 impl World {
@@ -101,6 +103,16 @@ impl World {
             earlier: None,
             cancelled: false,
         }
+    }
+
+    /// Another run begins on the same tab. What was on its way to the run before is lost with it.
+    pub(crate) fn begin_again(&mut self, mix: Mix, budget: Duration) {
+        self.mix = mix;
+        self.budget = budget;
+        self.inbox = Inbox::default();
+        self.silent = false;
+        self.cancelled = false;
+        self.reached.clear();
     }
 
     fn hits(&mut self, fault: Fault) -> bool {
@@ -128,7 +140,12 @@ impl World {
     fn hear(&mut self, id: EffectId, call: Call<'_>, now: Timestamp) {
         let (most_ms, answer) = match call {
             Call::Open(request) => (300, self.open(id, &request)),
-            Call::Observe => (60, self.observe(id)),
+            Call::Observe => {
+                let look = self.observe(id);
+                let restless =
+                    matches!(&look, Input::Observed(_, page) if page.settled == Settled::No);
+                (if restless { 3_000 } else { 60 }, look)
+            }
             Call::Verify(request) => {
                 let answer = verifier::answer(&mut self.chance, &self.mix, &request);
                 let input = match answer {
@@ -159,8 +176,8 @@ impl World {
     }
 
     /// As one of the three ports, for a driver: what a call brings and when, or nothing when its
-    /// answer is lost, and when the caller cancels. What a port can't say is not said: answers that
-    /// nobody asked for, doubles, a lost session.
+    /// answer is lost, when the caller cancels, and when the session is lost. What a port can't say
+    /// is not said: answers that nobody asked for, doubles.
     pub fn call(&mut self, number: u32, call: Call<'_>, now: Timestamp) -> Replies {
         self.disturb(now, number);
         let id = EffectId(u64::MAX);
@@ -171,6 +188,8 @@ impl World {
                 replies.answer.get_or_insert((at, input));
             } else if input == Input::Cancel {
                 replies.cancel = Some(at);
+            } else if let Input::SessionLost(error) = input {
+                replies.lost = Some((at, error));
             }
         }
         replies

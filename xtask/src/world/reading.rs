@@ -56,6 +56,23 @@ fn strong(gate: &Gate, first: f64, second: f64) -> bool {
     statistic >= gate.threshold() - 1e-6
 }
 
+/// Whether every option has a name of its own, and that of a candidate is its id.
+pub fn has_own_names(asked: &Questionnaire) -> bool {
+    (0..asked.questions.len()).all(|number| {
+        let options = options(asked, number);
+        let mut names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let as_named = |option: &ChoiceOption| match &option.subject {
+            Subject::Candidate { id, .. } => *id == option.name,
+            Subject::Operation(_) | Subject::Opaque => true,
+        };
+        names.len() == options.len()
+            && names.iter().all(|name| !name.trim().is_empty())
+            && options.iter().all(as_named)
+    })
+}
+
 /// Reads a decision. Nothing when it breaks a rule or only narrows.
 pub fn read(questionnaire: &Questionnaire, decision: &Decision, gate: &Gate) -> Option<Choice> {
     let lawful = decision.answers.len() == questionnaire.questions.len();
@@ -143,7 +160,7 @@ pub fn stands_on(evidence: &Evidence, page: &Snapshot) -> bool {
         let words: Vec<&str> = page.text.split_whitespace().collect();
         words.join(" ")
     };
-    !evidence.quote.is_empty()
+    !evidence.quote.trim().is_empty()
         && match evidence.place {
             EvidencePlace::Text { .. } => text().contains(&evidence.quote),
             EvidencePlace::Title => page.title.contains(&evidence.quote),

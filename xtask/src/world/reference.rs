@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use jev_core::action::Operation;
-use jev_core::contract::{Contract, Mode};
+use jev_core::contract::{Contract, Mode, VerifyFirst};
 use jev_core::error::Sent;
 use jev_core::ids::{GoalDigest, PageVersion};
 use jev_core::input::Input;
@@ -18,6 +18,7 @@ use jev_core::status::Status;
 use jev_core::verification::Verification;
 
 use super::reading::{Choice, evidence, is_lawful, stands_on};
+use super::site::is_inside;
 
 /// What a look at the page follows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +30,21 @@ enum LookFor {
     Claim,
     Blocked(PageVersion),
     Binding,
+}
+
+/// Whether a page state was seen before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    New,
+    Seen,
+}
+
+/// What a look counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Action,
+    Wait,
+    Nothing,
 }
 
 /// What truly happened so far.
@@ -52,6 +68,8 @@ pub struct Reference {
     pub unbound: u32,
     blocked_confirmed: bool,
     abstains: bool,
+    /// The verifier was asked once more after the judge abstained, and did not pass the page.
+    declined: bool,
     judge_failed: bool,
     unknown: bool,
     session_failed: bool,
@@ -92,6 +110,7 @@ impl Reference {
             unbound: 0,
             blocked_confirmed: false,
             abstains: false,
+            declined: false,
             judge_failed: false,
             unknown: false,
             session_failed: false,
@@ -121,7 +140,13 @@ impl Reference {
         (self.verified_now, self.passed_ever, self.claiming).hash(into);
         (self.fresh, self.tokens).hash(into);
         (self.claim_refused, self.unbound, self.blocked_confirmed).hash(into);
-        (self.abstains, self.judge_failed, self.unknown).hash(into);
+        (
+            self.abstains,
+            self.declined,
+            self.judge_failed,
+            self.unknown,
+        )
+            .hash(into);
         (self.session_failed, self.left_scope, self.wrong_scope).hash(into);
         (self.cancelled, self.late, self.troubles, self.stale).hash(into);
         (self.no_progress, self.waits, self.steps).hash(into);
@@ -165,7 +190,7 @@ impl Reference {
             Input::Cancel => self.cancelled = true,
             Input::Observed(_, page) => self.looked(page),
             Input::Judged(_, decision) => {
-                self.tokens += decision.usage.input_tokens;
+                self.tokens = self.tokens.saturating_add(decision.usage.input_tokens);
                 self.judged(decision, &heard);
             }
             Input::JudgeFailed(..) => self.judge_failed = true,
@@ -230,6 +255,7 @@ impl Reference {
 
     fn not_passed(&mut self) {
         self.verdict = None;
+        self.declined |= self.abstains;
         if std::mem::take(&mut self.claiming) {
             self.claim_refused = true;
             self.troubles += 1;
@@ -268,7 +294,7 @@ impl Reference {
         let look = std::mem::replace(&mut self.look, LookFor::Nothing);
         self.fresh = true;
         self.wrong_scope = page.scope != self.contract.scope;
-        self.left_scope = !self.contract.access.allows_text(&page.url);
+        self.left_scope = !is_inside(&page.url);
         if self.wrong_scope || self.left_scope {
             return;
         }
@@ -280,7 +306,11 @@ impl Reference {
             look,
             LookFor::Action(Operation::ScrollDown | Operation::ScrollUp)
         );
-        let new = new_content || (scrolled && new_place);
+        let news = if new_content || (scrolled && new_place) {
+            News::New
+        } else {
+            News::Seen
+        };
         let verdict = self.verdict.take();
         match look {
             LookFor::Binding => match verdict {
@@ -300,25 +330,29 @@ impl Reference {
             }
             LookFor::Blocked(_) => {
                 self.stale += 1;
-                self.led_to(new, false, false);
+                self.led_to(news, After::Nothing);
             }
-            LookFor::Action(_) => self.led_to(new, true, false),
-            LookFor::Wait => self.led_to(new, false, true),
-            LookFor::Nothing => self.led_to(new, false, false),
+            LookFor::Action(_) => self.led_to(news, After::Action),
+            LookFor::Wait => self.led_to(news, After::Wait),
+            LookFor::Nothing => self.led_to(news, After::Nothing),
             LookFor::Start | LookFor::Claim => {}
         }
     }
 
-    fn led_to(&mut self, new: bool, acted: bool, waited: bool) {
-        if new {
+    fn led_to(&mut self, news: News, after: After) {
+        if news == News::New {
             self.no_progress = 0;
             self.waits = 0;
         }
-        if acted {
-            self.waits = 0;
-            self.no_progress += u32::from(!new);
+        let nothing_new = u32::from(news == News::Seen);
+        match after {
+            After::Action => {
+                self.waits = 0;
+                self.no_progress += nothing_new;
+            }
+            After::Wait => self.waits += nothing_new,
+            After::Nothing => {}
         }
-        self.waits += u32::from(waited && !new);
     }
 
     /// Whether what happened leaves a run no choice but to end at once.
@@ -330,7 +364,7 @@ impl Reference {
             || self.cancelled
             || self.late
             || self.judge_failed
-            || self.abstains
+            || (self.abstains && (self.contract.verify_first == VerifyFirst::On || self.declined))
             || self.verified_now
     }
 

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use jev_core::access::CanonicalUrl;
 use jev_core::contract::Reach;
 use jev_core::ids::{CandidateId, DocumentId, Scope};
+use jev_core::policy::{ActionPolicy, Discovery};
 use jev_core::snapshot::{
     Candidate, Omitted, Placement, Role, ScrollState, Settled, Snapshot, SnapshotParts,
 };
@@ -19,8 +20,25 @@ pub const MARK: &str = "quokka";
 pub const ALLOWED: &str = "http://site/quokka/*";
 /// The sentence that answers the goal.
 pub const ANSWER: &str = "The quokka warranty lasts 24 months.";
-/// Where a page goes that leaves the allowed addresses.
-const ELSEWHERE: &str = "http://elsewhere/quokka/";
+/// Addresses that are not allowed, most of them near one that is.
+const OUTSIDE: [&str; 6] = [
+    "http://elsewhere/quokka/",
+    "https://site/quokka/1",
+    "http://site:81/quokka/1",
+    "http://site.elsewhere/quokka/1",
+    "http://site/quokka/%2e%2e/secret",
+    "http://site/quokk",
+];
+/// Where a page stands that has left the allowed addresses, as the browser says it. No link can
+/// lead to the last three.
+const LEFT: [&str; 6] = [
+    "http://elsewhere/quokka/",
+    "https://site/quokka/1",
+    "http://site/quokka/../secret",
+    "http://quokka@site/quokka/1",
+    "about:blank",
+    "data:text/html,quokka",
+];
 /// Most pages of a site.
 const PAGES: usize = 6;
 /// The height of one window.
@@ -31,12 +49,46 @@ pub fn address(page: usize) -> String {
     format!("http://site/{MARK}/{page}")
 }
 
+/// Whether the host allows an address of this world or of the small one. Told by its text: the code
+/// that is tried out is not asked.
+pub fn is_inside(url: &str) -> bool {
+    let page = ["http://site/quokka/", "http://small/"]
+        .iter()
+        .find_map(|start| url.strip_prefix(start));
+    page.is_some_and(|page| page.len() == 1 && page.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether the host allows the judge a control, as whoever wrote the pages and the policies knows.
+pub fn is_permitted(candidate: &Candidate, actions: &ActionPolicy) -> bool {
+    let (named, discovers) = (
+        !actions.allow.is_empty(),
+        actions.discover == Discovery::LowRisk,
+    );
+    match (candidate.role, candidate.label.as_str()) {
+        (Role::Link, _) => candidate
+            .href
+            .as_ref()
+            .is_some_and(|href| is_inside(href.as_str())),
+        (Role::Button, "Show details" | "More details") => named,
+        (Role::Tab, "Overview") => discovers,
+        (
+            Role::Button
+            | Role::Tab
+            | Role::MenuItem
+            | Role::Switch
+            | Role::ScrollAreaDown
+            | Role::ScrollAreaUp,
+            _,
+        ) => false,
+    }
+}
+
 fn addresses() -> &'static [Option<CanonicalUrl>] {
     static ADDRESSES: OnceLock<Vec<Option<CanonicalUrl>>> = OnceLock::new();
     ADDRESSES.get_or_init(|| {
         (0..PAGES)
             .map(address)
-            .chain([ELSEWHERE.to_owned()])
+            .chain(OUTSIDE.map(str::to_owned))
             .map(|text| CanonicalUrl::parse(&text).ok())
             .collect()
     })
@@ -219,6 +271,12 @@ impl Site {
         }
     }
 
+    /// The host goes to a page by its own hand.
+    pub fn host_goes(&mut self, chance: &mut Chance) {
+        let page = chance.below(self.pages.len() as u32) as usize;
+        self.go(page);
+    }
+
     /// Loads the page again.
     pub fn reload(&mut self) {
         self.go(self.at);
@@ -297,7 +355,8 @@ impl Site {
             scope: self.scope.clone(),
             document: self.document(),
             url: if self.elsewhere {
-                ELSEWHERE.to_owned()
+                let place = self.document as usize % LEFT.len();
+                LEFT.get(place).copied().unwrap_or_default().to_owned()
             } else {
                 address(self.at)
             },
@@ -318,7 +377,7 @@ impl Site {
     fn candidate(&self, index: usize, control: &Control) -> Candidate {
         let place = match control.leads {
             Leads::Page(page) => Some(page),
-            Leads::Elsewhere => Some(PAGES),
+            Leads::Elsewhere => Some(PAGES + index % OUTSIDE.len()),
             Leads::Reveals | Leads::Nowhere => None,
         };
         Candidate {
@@ -412,13 +471,21 @@ impl Page {
     fn draw_control(&mut self, chance: &mut Chance, pages: usize, index: usize) {
         let fold = chance.below(self.folds);
         let page = chance.below(pages as u32) as usize;
-        self.controls.push(match chance.below(10) {
+        self.controls.push(match chance.below(12) {
             0..=4 => control(&format!("{MARK} part {index}"), Leads::Page(page), fold),
             5 => control("Contents", Leads::Page(0), fold),
             6 => control("Partner site", Leads::Elsewhere, fold),
             7 => control("Delete details", Leads::Nowhere, fold),
             8 => control("More details", Leads::Nowhere, fold),
-            _ => control("Pay details", Leads::Nowhere, fold),
+            9 => control("Pay details", Leads::Nowhere, fold),
+            10 => Control {
+                role: Role::Tab,
+                ..control("Overview", Leads::Nowhere, fold)
+            },
+            _ => Control {
+                role: Role::MenuItem,
+                ..control("Sign out", Leads::Nowhere, fold)
+            },
         });
     }
 }

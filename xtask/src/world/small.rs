@@ -26,6 +26,8 @@ use jev_core::verification::{Evidence, EvidencePlace, Refusal, Verdict, Verifica
 
 use super::case::{Broken, Failure};
 use super::coverage::{Coverage, Step};
+use super::ending;
+use super::hunt::{Fault, caught};
 use super::invariants::SAFETY;
 use super::witness::Witness;
 use tab::{ANSWER, Pages, Tab, closed, decisions, foreign};
@@ -60,6 +62,8 @@ struct State {
     tab: Tab,
     waiting: Waiting,
     answered: Option<Input>,
+    /// The history of a SHADOW run, to tell an OFF run the same.
+    told: Vec<(Input, Timestamp)>,
     now: Timestamp,
 }
 
@@ -75,7 +79,7 @@ pub struct Found {
     /// What was reached.
     pub coverage: Coverage,
     /// The first broken invariant, with the history that leads to it.
-    pub failure: Option<(Failure, Vec<String>)>,
+    pub failure: Option<(Fault, Vec<String>)>,
 }
 
 /// Which small world.
@@ -165,6 +169,7 @@ impl State {
             tab: Tab::default(),
             waiting: Waiting::Nothing,
             answered: None,
+            told: Vec::new(),
             now: Timestamp::ZERO,
         };
         state.drain();
@@ -180,6 +185,7 @@ impl State {
             tab: self.tab,
             waiting: self.waiting.clone(),
             answered: self.answered.clone(),
+            told: self.told.clone(),
             now: self.now,
         })
     }
@@ -226,8 +232,21 @@ impl State {
         if let Some((wakes, _)) = self.navigator.poll_timeout() {
             moves.push(self.says("cancels", Input::Cancel));
             moves.push(self.says("lost", Input::SessionLost(SessionError::Crashed)));
+            let wakes = self.now.max(wakes);
+            if wakes > self.now {
+                // Everything can also come in the moment in which a timer is due, before its tick.
+                let late: Vec<Move> = moves
+                    .iter()
+                    .map(|next| Move {
+                        name: format!("{}, late", next.name),
+                        at: wakes,
+                        ..next.clone()
+                    })
+                    .collect();
+                moves.extend(late);
+            }
             moves.push(Move {
-                at: self.now.max(wakes),
+                at: wakes,
                 ..self.says("timer", Input::Tick)
             });
         }
@@ -363,6 +382,9 @@ impl State {
     }
 
     fn take(&mut self, input: Input, coverage: &mut Coverage) -> Result<(), Failure> {
+        if self.witness.contract.mode == Mode::Shadow {
+            self.told.push((input.clone(), self.now));
+        }
         self.witness.before(&self.navigator, &input, self.now);
         let step = self.witness.names(&input);
         self.navigator.handle(input, self.now);
@@ -372,7 +394,28 @@ impl State {
         self.witness.after(&self.navigator);
         if self.navigator.is_closed() {
             self.waiting = Waiting::Nothing;
+            self.ends();
         }
+        self.check()
+    }
+
+    /// What is said of the run once it is closed: the report then, and after what came too late.
+    fn ends(&mut self) {
+        let Some(report) = self.navigator.report() else {
+            return;
+        };
+        let first = match self.witness.reports.take() {
+            Some((first, _)) => first,
+            None => report.clone(),
+        };
+        self.witness.reports = Some((first, report));
+        self.witness.telemetry = ending::telemetry_json(&self.witness);
+        if self.witness.contract.mode == Mode::Shadow {
+            self.witness.off_output = ending::off_output(&self.witness.contract, &self.told);
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
         for (invariant, holds) in SAFETY {
             holds(&self.witness).map_err(|why| Failure {
                 invariant,
@@ -421,20 +464,27 @@ fn waiting(effect: Effect, asked: Option<Arc<Questionnaire>>) -> Waiting {
 }
 
 /// Plays every order of events of every small world, each on a thread of its own.
-pub fn search_all(most: usize) -> Vec<(Variant, Option<Found>)> {
+pub fn search_all(most: usize) -> Vec<(Variant, Result<Found, Fault>)> {
     std::thread::scope(|scope| {
-        let searches = VARIANTS.map(|variant| scope.spawn(move || search(variant, most)));
+        let searches = VARIANTS.map(|variant| {
+            scope.spawn(move || caught(|| search(variant, most)).and_then(|found| found))
+        });
+        let gone = || Fault::Crashed("the thread of the search is gone".to_owned());
         VARIANTS
             .into_iter()
             .zip(searches)
-            .map(|(variant, search)| (variant, search.join().ok().flatten()))
+            .map(|(variant, search)| (variant, search.join().unwrap_or_else(|_| Err(gone()))))
             .collect()
     })
 }
 
 /// Plays every order of events of a small world. Stops at `most` states.
-pub fn search(variant: Variant, most: usize) -> Option<Found> {
-    let contract = contract(variant)?;
+///
+/// # Errors
+/// A panic outside of a step: of a history there is none then.
+pub fn search(variant: Variant, most: usize) -> Result<Found, Fault> {
+    let unsound = |what: &str| Fault::Crashed(what.to_owned());
+    let contract = contract(variant).ok_or_else(|| unsound("the contract is not sound"))?;
     let mut found = Found {
         states: 0,
         steps: 0,
@@ -450,25 +500,37 @@ pub fn search(variant: Variant, most: usize) -> Option<Found> {
         let mut next_layer = Vec::new();
         for (state, history) in layer {
             for next in state.moves() {
-                let mut after = state.fork()?;
+                let forked = state.fork();
+                let mut after = forked.ok_or_else(|| unsound("something was left to poll"))?;
                 found.steps += 1;
-                let mut outcome = after.step(&next, &mut found.coverage);
-                let is_new = seen.insert(after.digest());
-                if is_new && outcome.is_ok() {
-                    outcome = after.hears_again(&mut found.coverage);
-                }
+                let mut is_new = false;
+                let outcome = caught(|| {
+                    after.step(&next, &mut found.coverage)?;
+                    is_new = seen.insert(after.digest());
+                    if is_new {
+                        after.hears_again(&mut found.coverage)?;
+                    }
+                    Ok::<(), Failure>(())
+                });
                 let extended = || {
                     let mut longer = history.clone();
                     longer.push(next.name.clone());
                     longer
                 };
-                if let Err(mut failure) = outcome {
-                    failure.input = u32::try_from(history.len() + 1).unwrap_or(u32::MAX);
-                    found.failure = Some((failure, extended()));
+                let fault = match outcome {
+                    Ok(Ok(())) => None,
+                    Ok(Err(failure)) => Some(Fault::Broke(Failure {
+                        input: u32::try_from(history.len() + 1).unwrap_or(u32::MAX),
+                        ..failure
+                    })),
+                    Err(crash) => Some(crash),
+                };
+                if let Some(fault) = fault {
+                    found.failure = Some((fault, extended()));
                     found.states = seen.len();
-                    return Some(found);
+                    return Ok(found);
                 }
-                if is_new {
+                if is_new && !after.navigator.is_closed() {
                     next_layer.push((after, extended()));
                 }
             }
@@ -477,5 +539,5 @@ pub fn search(variant: Variant, most: usize) -> Option<Found> {
         layer = next_layer;
     }
     found.states = seen.len();
-    Some(found)
+    Ok(found)
 }

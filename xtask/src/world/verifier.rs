@@ -61,9 +61,10 @@ pub fn answer(
         verification.verdict = Verdict::Passed(vec![some]);
     }
     if chance.hits(mix.rate(Fault::FalseEvidence)) {
-        let false_words = match chance.below(3) {
+        let false_words = match chance.below(4) {
             0 => quote("The warranty never ends."),
             1 => quote(""),
+            2 => quote(" "),
             _ => Evidence {
                 quote: "http://site/".to_owned(),
                 context: String::new(),

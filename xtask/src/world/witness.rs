@@ -22,11 +22,13 @@ use jev_core::report::{Report, ToolOutput};
 use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;
 use jev_core::time::Timestamp;
+use jev_core::verification::Verdict;
 
-use super::coverage::Step;
+use super::coverage::{Comes, Step};
 use super::offers::{self, Memory};
 use super::reading::{self, Choice};
 use super::reference::{Heard, Reference};
+use super::site::is_inside;
 
 /// An effect that was handed to the world and not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,9 +141,17 @@ pub struct Witness {
     pub off_output: Option<ToolOutput>,
     /// What telemetry says of the run, as JSON.
     pub telemetry: String,
-    /// Actions that reached the page although no permit was handed out for them.
-    pub unpermitted: u32,
-    shown: HashSet<PageVersion>,
+    /// An action reached the page without a permit, or twice.
+    pub unpermitted: bool,
+    /// Actions of this run and the earlier ones of its tab: those that the next run is told of, and
+    /// those that there were.
+    pub told_on: Option<(usize, usize)>,
+    /// Pages that the verifier has refused, for this goal.
+    refused: HashSet<PageVersion>,
+    /// The verifier was given a page since the last look.
+    shown: bool,
+    /// The page that was looked at last and may be used.
+    front: Option<PageVersion>,
     due_receipt: Option<&'static str>,
     stopped: bool,
     unknown_seen: bool,
@@ -189,8 +199,11 @@ impl Witness {
             reports: None,
             off_output: None,
             telemetry: String::new(),
-            unpermitted: 0,
-            shown: HashSet::new(),
+            unpermitted: false,
+            told_on: None,
+            front: None,
+            refused: HashSet::new(),
+            shown: false,
             due_receipt: None,
             stopped: false,
             unknown_seen: false,
@@ -199,6 +212,38 @@ impl Witness {
             choice: None,
             memory: Memory::default(),
         }
+    }
+
+    /// A witness of the next run on the same tab.
+    pub fn next(&self, contract: Contract) -> Self {
+        Self {
+            memory: self.memory.carried(),
+            ..Self::new(contract)
+        }
+    }
+
+    /// The host changed something between two runs.
+    pub fn host_acted(&mut self) {
+        self.memory.host_acted();
+    }
+
+    /// Whether an intent was permitted in this run.
+    pub fn is_permitted(&self, intent: IntentId) -> bool {
+        let place = usize::try_from(intent.0).unwrap_or(usize::MAX);
+        let counts = place
+            .checked_sub(1)
+            .and_then(|place| self.intents.get(place));
+        counts.is_some_and(|(sent, _)| *sent > 0)
+    }
+
+    /// Whether the verifier has had its say on the page in front: it has refused it, or was given it
+    /// since the last look.
+    pub fn front_was_verified(&self) -> bool {
+        self.shown
+            || self
+                .front
+                .as_ref()
+                .is_none_or(|page| self.refused.contains(page))
     }
 
     fn budget_end(&self) -> Timestamp {
@@ -222,10 +267,11 @@ impl Witness {
         if self.is_running() {
             self.reference.digest().hash(into);
             (self.stopped, self.unknown_seen).hash(into);
-            let mut shown: Vec<&PageVersion> = self.shown.iter().collect();
-            shown.sort();
-            shown.hash(into);
-            self.memory.digest(self.in_flight.is_some()).hash(into);
+            let mut refused: Vec<&PageVersion> = self.refused.iter().collect();
+            refused.sort();
+            (refused, self.shown).hash(into);
+            self.memory.digest(self.in_flight).hash(into);
+            self.front.hash(into);
         }
         hasher.finish()
     }
@@ -239,7 +285,7 @@ impl Witness {
         });
         let timer = match (input, navigator.poll_timeout()) {
             (Input::Tick, Some((when, timer))) if self.now >= when => Some(timer),
-            _ => None,
+            (_, Some(_) | None) => None,
         };
         let foreign = input.effect().is_some() && !due;
         // Time that has run out changes the run whatever the input.
@@ -300,8 +346,14 @@ impl Witness {
     /// This step for the coverage, before it is known where it leads.
     pub fn names(&self, input: &Input) -> Step {
         let late = self.now >= self.budget_end() && self.is_running();
-        let foreign = input.effect().is_some() && !self.step.due;
-        Step::new(self.phase, input, foreign, late)
+        let comes = if late {
+            Comes::Late
+        } else if input.effect().is_some() && !self.step.due {
+            Comes::Unasked
+        } else {
+            Comes::InTime
+        };
+        Step::new(self.phase, input, comes)
     }
 
     fn hear(&mut self, input: &Input) {
@@ -318,8 +370,20 @@ impl Witness {
         self.reference.heard(input, heard);
         if let Input::Receipt(_, receipt) = input {
             self.memory.received(*receipt);
-        } else if let Input::Observed(_, page) = input {
+        } else if let Input::Observed(_, page) = input
+            && page.scope == self.contract.scope
+            && is_inside(&page.url)
+        {
+            // What is someone else's or not allowed says nothing.
             self.memory.looked(page);
+            self.front = Some(page.version().clone());
+            self.shown = false;
+        } else if let (Input::Verified(_, verification), Some(page)) = (input, &self.verifying)
+            && let Verdict::Refused(_) = verification.verdict
+            && verification.version == *page.version()
+            && verification.goal == self.contract.goal.digest()
+        {
+            self.refused.insert(page.version().clone());
         }
     }
 
@@ -336,7 +400,7 @@ impl Witness {
             EffectKind::Verify(request) => {
                 self.verifies += 1;
                 self.step.verified_past_limit = self.reference.unbound > self.contract.limits.stale;
-                self.shown.insert(request.snapshot.version().clone());
+                self.shown = true;
                 self.verifying = Some(Arc::clone(&request.snapshot));
             }
             EffectKind::AskJudge(ask) => self.asks(ask, asked),
@@ -365,12 +429,14 @@ impl Witness {
             || seen.troubles > limits.recoveries
             || seen.no_progress >= limits.no_progress
             || seen.waits >= limits.waits;
-        let acted = self.intents.iter().any(|(sent, _)| *sent > 0);
-        self.step.bad_offer = self.memory.bad_offer(&self.contract, ask, acted);
+        self.step.bad_offer = self.memory.bad_offer(&self.contract, ask);
         self.step.unverified = self.contract.mode == Mode::Enforce
             && self.contract.verify_first == VerifyFirst::On
-            && !self.shown.contains(ask.snapshot().version());
+            && !self.front_was_verified();
         if let Some(questionnaire) = asked {
+            if !reading::has_own_names(questionnaire) {
+                self.step.bad_offer = Some("two options of a question have one name");
+            }
             self.step.oversized = reading::is_oversized(questionnaire, limits);
             self.asked = Some((Arc::clone(ask), Arc::clone(questionnaire)));
         }
@@ -410,7 +476,7 @@ impl Witness {
                     && permit.document() == &page.document
                     && permit.url() == page.url
             }
-            _ => false,
+            (Some(_), None) | (None, Some(_) | None) => false,
         };
         self.step.dispatched = Some(Dispatched {
             repeated,
@@ -442,7 +508,10 @@ impl Witness {
                 if self.in_flight == Some(*intent) {
                     self.in_flight = None;
                 }
-                self.unknown_seen |= matches!(receipt, Receipt::Unknown(_));
+                if let Receipt::Unknown(_) = receipt {
+                    self.unknown_seen = true;
+                    self.memory.is_unknown();
+                }
             }
             Event::Recovered(
                 Recovery::RefusedClaim | Recovery::RejectedAction | Recovery::FailedTarget,

@@ -18,6 +18,7 @@ use jev_core::receipt::Receipt;
 use jev_core::snapshot::Snapshot;
 use jev_core::time::Timestamp;
 use jev_core::verification::Verification;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use xtask::world::{Call, World};
@@ -39,6 +40,8 @@ pub(crate) struct Hub {
     seen: Arc<Mutex<Seen>>,
     started: Instant,
     cancel: CancellationToken,
+    /// When the session is lost, and how.
+    lost: Arc<watch::Sender<Option<(Instant, SessionError)>>>,
 }
 
 impl Hub {
@@ -55,6 +58,7 @@ impl Hub {
             })),
             started: Instant::now(),
             cancel,
+            lost: Arc::new(watch::Sender::new(None)),
         }
     }
 
@@ -103,6 +107,12 @@ impl Hub {
             tokio::spawn(async move {
                 tokio::time::sleep_until(at).await;
                 cancel.cancel();
+            });
+        }
+        if let Some((at, error)) = replies.lost {
+            let at = self.started + at.elapsed();
+            self.lost.send_modify(|lost| {
+                lost.get_or_insert((at, error));
             });
         }
         match replies.answer {
@@ -219,6 +229,18 @@ impl Session for Tab {
             Input::Waited(_, change) => Ok(change),
             Input::WaitFailed(_, error) => Err(error),
             other => odd(&other),
+        }
+    }
+
+    async fn lost(&self) -> SessionError {
+        let mut lost = self.hub.lost.subscribe();
+        let known = lost.wait_for(Option::is_some).await.map(|lost| *lost);
+        match known {
+            Ok(Some((at, error))) => {
+                tokio::time::sleep_until(at).await;
+                error
+            }
+            Ok(None) | Err(_) => std::future::pending().await,
         }
     }
 

@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jev_agent::Observer;
-use jev_core::contract::Contract;
+use jev_core::contract::{Contract, Mode};
 use jev_core::effect::EffectKind;
 use jev_core::ids::RunId;
 use jev_core::input::Input;
@@ -23,6 +24,8 @@ pub(crate) struct Twin {
     navigator: Navigator,
     witness: Witness,
     records: VecDeque<Record>,
+    /// The inputs, to tell an OFF run the same.
+    told: Vec<(Input, Timestamp)>,
     inputs: u32,
     unasked: u32,
     pub(crate) failures: Vec<String>,
@@ -34,6 +37,7 @@ impl Twin {
             navigator: Navigator::new(RunId(1), contract.clone()),
             witness: Witness::new(contract),
             records: VecDeque::new(),
+            told: Vec::new(),
             inputs: 0,
             unasked: 0,
             failures: Vec::new(),
@@ -78,7 +82,17 @@ impl Twin {
             self.failures
                 .push("the driver kept records to itself".to_owned());
         }
-        self.witness.reports = Some((report.clone(), report.clone()));
+        // The report of a run that is over stays what it is, whatever comes too late.
+        for input in ending::too_late() {
+            let later = Timestamp::since_start(report.elapsed + Duration::from_secs(1));
+            self.navigator.handle(input, later);
+            while self.navigator.poll_record().is_some() {}
+        }
+        let after = self.navigator.report();
+        self.witness.reports = after.map(|after| (report.clone(), after));
+        if self.witness.contract.mode == Mode::Shadow {
+            self.witness.off_output = ending::off_output(&self.witness.contract, &self.told);
+        }
         self.witness.telemetry = ending::telemetry_json(&self.witness);
         self.check();
         let course = Course {
@@ -101,6 +115,7 @@ impl Observer for Twin {
         self.witness.before(&self.navigator, input, at);
         let step = &self.witness.step;
         self.unasked += u32::from(!step.due && step.timer.is_none());
+        self.told.push((input.clone(), at));
         self.navigator.handle(input.clone(), at);
         self.drain();
     }

@@ -39,6 +39,10 @@ impl Config {
                 let source = Arc::new(Shared(settings.source(factory)?));
                 let tool =
                     ReadBrowser::new(definition, source, Arc::clone(judge), self.read.clone());
+                let tool = match self.judge.price {
+                    Some(price) => tool.priced(price),
+                    None => tool,
+                };
                 Ok(match tracing {
                     Some(tracing) => tool.traced(tracing.clone()),
                     None => tool,
@@ -71,6 +75,7 @@ impl Config {
             read: self.read.clone(),
             judge: Arc::clone(judge),
             sources: sources.collect::<Result<_, SpecError>>()?,
+            price: self.judge.price,
             tracing: tracing.cloned(),
         }))
     }

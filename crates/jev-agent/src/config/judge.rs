@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jev_core::error::JudgeError;
 use jev_core::ports::Judge;
+use jev_core::telemetry::Price;
 use jev_judge::credential::Credential;
 use jev_judge::endpoint::Endpoint;
 use jev_judge::spec::{BuildOptions, JudgeSpec};
@@ -14,8 +15,11 @@ use super::error::ConfigError;
 use super::late::{LateJudge, load_beside};
 use super::reader::Table;
 
+/// Largest price of a million tokens that is believed.
+const PRICE_MAX: f64 = 1_000_000.0;
+
 /// Who decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct JudgeSettings {
     /// The judge.
     pub spec: JudgeSpec,
@@ -29,6 +33,8 @@ pub struct JudgeSettings {
     pub key_variable: Option<String>,
     /// In how many option orders every choice is asked.
     pub permute: Option<usize>,
+    /// What its tokens cost; no part of what decides its answers.
+    pub price: Option<Price>,
 }
 
 impl Default for JudgeSettings {
@@ -41,6 +47,7 @@ impl Default for JudgeSettings {
             env_file: None,
             key_variable: None,
             permute: None,
+            price: None,
         }
     }
 }
@@ -66,6 +73,7 @@ impl JudgeSettings {
             env_file: table.text("env_file")?.map(|file| folder.join(file)),
             key_variable: table.text("key_variable")?,
             permute: table.count("permute", 1, 8)?.map(|orders| orders as usize),
+            price: table.table("price")?.map(price).transpose()?,
             ..Self::default()
         };
         table.finish()?;
@@ -164,6 +172,26 @@ impl JudgeSettings {
             permute: self.permute,
         }
     }
+}
+
+/// `[judge.price]`: both numbers for a million tokens.
+fn price(mut table: Table) -> Result<Price, ConfigError> {
+    let mut number = |key: &'static str| {
+        let at = table.key(key);
+        table
+            .number(key, 0.0, PRICE_MAX)?
+            .ok_or(ConfigError::Missing {
+                key: at,
+                why: "the price of a million tokens, in your currency",
+            })
+    };
+    let (input, output) = (number("input")?, number("output")?);
+    let key = table.key("input");
+    table.finish()?;
+    Price::per_million(input, output).map_err(|_| ConfigError::Type {
+        key,
+        expected: "a finite number of zero or more",
+    })
 }
 
 /// Files are taken from the configuration's folder.

@@ -181,8 +181,8 @@ impl ReadSettings {
     ///
     /// # Errors
     /// [`ConfigError::Wider`] for the first key that asks for more than these settings allow: a mode
-    /// that goes further, a longer budget, a lower threshold, another gate, a higher limit, more text,
-    /// or verify-first switched off.
+    /// that goes further, a longer budget, a lower threshold, another gate, a higher limit, a wider
+    /// reach, more text, or verify-first switched off.
     pub fn narrowed(&self, overrides: &Overrides) -> Result<Self, ConfigError> {
         let said = &overrides.said;
         let wider = |key: &str| ConfigError::Wider {
@@ -196,6 +196,9 @@ impl ReadSettings {
         }
         if said.gate.is_some_and(|gate| Some(gate) != self.gate) {
             return Err(wider("gate"));
+        }
+        if said.reach == Some(Reach::Document) && self.reach == Reach::Viewport {
+            return Err(wider("reach"));
         }
         if let (Some(asked), Some(own)) = (said.threshold, self.threshold)
             && asked < own

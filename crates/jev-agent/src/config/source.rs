@@ -211,21 +211,10 @@ fn read_actions(mut table: Table) -> Result<ActionPolicy, ConfigError> {
     Ok(policy)
 }
 
-/// `"Save"` is a whole name, `"*save*"` a part of one.
+/// Names, as [`NameRule::written`] reads them.
 pub(super) fn names(table: &mut Table, key: &'static str) -> Result<Vec<NameRule>, ConfigError> {
-    Ok(table
-        .texts(key)?
-        .into_iter()
-        .map(|text| {
-            match text
-                .strip_prefix('*')
-                .and_then(|rest| rest.strip_suffix('*'))
-            {
-                Some(part) => NameRule::Contains(part.to_owned()),
-                None => NameRule::Exact(text),
-            }
-        })
-        .collect())
+    let texts = table.texts(key)?;
+    Ok(texts.iter().map(|text| NameRule::written(text)).collect())
 }
 
 fn keys(table: &mut Table) -> Result<Vec<SafeKey>, ConfigError> {

@@ -7,6 +7,7 @@ use jev_core::contract::Mode;
 use jev_core::gate::GateKind;
 use jev_core::policy::{NameRule, Permission};
 use jev_core::ports::JudgeKind;
+use jev_core::telemetry::Price;
 use jev_judge::spec::JudgeSpec;
 use serde_json::json;
 
@@ -21,6 +22,7 @@ model = "m"
 env_file = ".env"
 key_variable = "MY_KEY"
 permute = 1
+price = { input = 0.5, output = 2 }
 [[source]]
 name = "help"
 about = "The help centre."
@@ -44,6 +46,7 @@ chrome = "chromium"
 build = "full"
 [trace]
 dir = "runs"
+pictures = "on"
 [read]
 mode = "enforce"
 version = 1
@@ -83,6 +86,7 @@ fn every_key_is_read() {
     assert_eq!(
         config.judge,
         JudgeSettings {
+            price: Some(Price::per_million(0.5, 2.0).unwrap()),
             spec: JudgeSpec::Scripted {
                 file: "/etc/jev/script.jsonl".into()
             },
@@ -96,6 +100,7 @@ fn every_key_is_read() {
     assert_eq!(config.browser.chrome, Some("chromium".into()));
     assert_eq!(config.browser.build, Build::Full);
     assert_eq!(config.trace.dir, Some("/etc/jev/runs".into()));
+    assert_eq!(config.trace.pictures, KeepPictures::Yes);
     assert_eq!(
         config.permission,
         Ruling::Deny {
@@ -251,6 +256,17 @@ fn faults_name_their_key() {
             "judge.path",
             "exclude",
         ),
+        (
+            "[judge]\nprice = { input = -1, output = 2 }",
+            "judge.price.input",
+            "outside",
+        ),
+        (
+            "[judge]\nprice = { input = 1 }",
+            "judge.price.output",
+            "missing",
+        ),
+        ("[trace]\npictures = 'yes'", "trace.pictures", "off, on"),
         ("[judge]\npermute = 9", "judge.permute", "outside 1..=8"),
         (
             "[judge]\nprovider = 'a:b'\npath = 'x'",
@@ -359,7 +375,7 @@ fn overrides_are_only_ever_stricter() {
     let host = parse(FULL).unwrap().read;
     let narrowed = |value: serde_json::Value| host.narrowed(&Overrides::parse(&value)?);
     let strict = narrowed(json!({
-        "mode": "shadow", "version": 1, "budget": "1s", "threshold": 0.9, "reach": "document",
+        "mode": "shadow", "version": 1, "budget": "1s", "threshold": 0.9, "reach": "viewport",
         "layout": "flat", "text_chars": 500, "limits": {"steps": 2}
     }))
     .unwrap();
@@ -372,6 +388,7 @@ fn overrides_are_only_ever_stricter() {
         (json!({"gate": "probability"}), "gate", false),
         (json!({"limits": {"steps": 5}}), "limits.steps", false),
         (json!({"text_chars": 2000}), "text_chars", false),
+        (json!({"reach": "document"}), "reach", false),
         (json!({"start": "x"}), "start", true),
         (json!({"judge": {"provider": "x"}}), "judge", true),
         (json!({"Base-URL": "x"}), "Base-URL", true),

@@ -1,7 +1,8 @@
-//! The gate of a server: the host's rule, and when it is to ask, the question goes to the person
+//! The gate of a call: the host's own gate, and when that is to ask, the question goes to the person
 //! behind the client, through the protocol's elicitation.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ enum Way {
 
 /// The gate of one call.
 pub(super) struct ClientGate {
-    rule: Ruling,
+    host: Arc<dyn PermissionGate>,
     way: Way,
     question: std::sync::Mutex<Option<String>>,
     asked: AtomicBool,
@@ -43,7 +44,7 @@ pub(super) struct ClientGate {
 
 impl ClientGate {
     pub(super) fn new(
-        rule: Ruling,
+        host: Arc<dyn PermissionGate>,
         context: &RequestContext<RoleServer>,
         answers: Option<&InputResponses>,
     ) -> Self {
@@ -63,7 +64,7 @@ impl ClientGate {
             },
         };
         Self {
-            rule,
+            host,
             way,
             question: std::sync::Mutex::default(),
             asked: AtomicBool::new(false),
@@ -93,14 +94,14 @@ fn takes_forms(capabilities: &ClientCapabilities) -> bool {
 
 #[async_trait]
 impl PermissionGate for ClientGate {
-    async fn rule(&self, _request: &PermissionRequest<'_>) -> Ruling {
-        self.rule.clone()
+    async fn rule(&self, request: &PermissionRequest<'_>) -> Ruling {
+        self.host.rule(request).await
     }
 
     async fn ask(&self, request: &PermissionRequest<'_>) -> Consent {
         let message = question(request);
         match &self.way {
-            Way::None => Consent::Unavailable,
+            Way::None => self.host.ask(request).await,
             Way::Request(peer) => {
                 let asked = peer
                     .create_elicitation_with_timeout(form(message), Some(PATIENCE))

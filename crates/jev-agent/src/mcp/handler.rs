@@ -102,19 +102,17 @@ impl Client {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let carrier = context.extensions.get::<Parts>();
-        let connection = if carrier.is_none_or(|parts| parts.headers.contains_key(SESSION_HEADER)) {
+        let connection = connection(&context);
+        if connection == Connection::Lasting {
             self.called.store(true, Ordering::Release);
+            let carrier = context.extensions.get::<Parts>();
             if let Some(line) = carrier.and_then(|parts| parts.extensions.get::<Arc<Line>>()) {
                 line.is_of(&self.context);
             }
-            Connection::Lasting
-        } else {
-            Connection::Single
-        };
+        }
         let cancel = self.cancel_of(&context);
         let gate = ClientGate::new(
-            self.server.permission.clone(),
+            Arc::clone(&self.server.gate),
             &context,
             params.input_responses.as_ref(),
         );
@@ -157,7 +155,7 @@ impl Client {
         }
         Ok(CallToolResponse::Complete(match outcome {
             Ok(reply) => {
-                if let (Some(trace), Ok(mut last)) = (&reply.trace, self.last_trace.lock()) {
+                if let (Some(trace), Ok(mut last)) = (&reply.trace, self.last(connection).lock()) {
                     *last = Some(trace.clone());
                 }
                 success(reply)
@@ -166,9 +164,17 @@ impl Client {
         }))
     }
 
-    /// The folder of this client's last trajectory. No client sees another's.
-    fn trace(&self) -> Option<PathBuf> {
-        self.last_trace.lock().ok()?.clone()
+    /// Where the last trajectory is kept: a lasting client has its own and sees no other's; requests
+    /// that stand alone share that of their user.
+    fn last(&self, connection: Connection) -> &Mutex<Option<PathBuf>> {
+        match connection {
+            Connection::Lasting => &self.last_trace,
+            Connection::Single => &self.server.single_trace,
+        }
+    }
+
+    fn trace(&self, context: &RequestContext<RoleServer>) -> Option<PathBuf> {
+        self.last(connection(context)).lock().ok()?.clone()
     }
 
     fn with_traces(&self) -> Result<(), ErrorData> {
@@ -221,6 +227,16 @@ impl Drop for Client {
                 drop(alive);
             });
         }
+    }
+}
+
+/// Whether the client behind a request stays: over HTTP only one that has a session does.
+fn connection(context: &RequestContext<RoleServer>) -> Connection {
+    let carrier = context.extensions.get::<Parts>();
+    if carrier.is_none_or(|parts| parts.headers.contains_key(SESSION_HEADER)) {
+        Connection::Lasting
+    } else {
+        Connection::Single
     }
 }
 
@@ -336,21 +352,21 @@ impl ServerHandler for Client {
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         self.with_traces()?;
         Ok(ListResourcesResult::with_all_items(resources::list(
-            self.trace().as_deref(),
+            self.trace(&context).as_deref(),
         )))
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.with_traces()?;
-        resources::read(self.trace().as_deref(), &request.uri)
+        resources::read(self.trace(&context).as_deref(), &request.uri)
             .map(|contents| ReadResourceResult::new(vec![contents]).into())
             .ok_or_else(|| ErrorData::resource_not_found("no such resource", None))
     }

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::Server;
 use super::handler::{Alive, Client, RequestGone, SESSION_HEADER};
 use super::lines::{MESSAGE_MAX_BYTES, parse};
-use super::streams::{Line, Open, Streams};
+use super::streams::{Asked, Line, Open, Streams};
 
 /// The path under which the server answers.
 const PATH: &str = "/mcp";
@@ -33,7 +33,8 @@ const PATH: &str = "/mcp";
 /// The fewest characters of a bearer value.
 pub const TOKEN_MIN_CHARS: usize = 24;
 
-/// Most clients that are connected at once. One that would be more is refused.
+/// Most clients that are connected at once. One that would be more takes the place of one that has
+/// left, or is refused.
 const CLIENTS_MAX: usize = 64;
 
 /// How much of a body that is too long is read, in bytes, before its sender is cut off.
@@ -211,7 +212,7 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
         let listens = *request.method() == Method::GET;
         let mut response = next.run(request).await;
         if let (true, true, Some(line)) = (listens, response.status().is_success(), line) {
-            let open = Open::new(line, Arc::clone(&door.server));
+            let open = Open::new(line, Arc::clone(&door.server), Arc::clone(&door.sessions));
             return response.map(|inner| {
                 Body::new(Watched {
                     inner,
@@ -242,7 +243,8 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
             return refuse(StatusCode::BAD_REQUEST, *fault);
         }
     };
-    if begins(&message) && door.sessions.sessions.read().await.len() >= CLIENTS_MAX {
+    let begins = begins(&message);
+    if begins && !door.streams.make_room(&door.sessions, CLIENTS_MAX).await {
         let error = ErrorData::invalid_request("too many clients are connected", None);
         return refuse(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -252,16 +254,24 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
     let gone = CancellationToken::new();
     let guard = gone.clone().drop_guard();
     parts.extensions.insert(RequestGone(gone));
+    let asked = line.clone().map(Asked::new);
     if let Some(line) = line {
         parts.extensions.insert(line);
     }
     let response = next
         .run(Request::from_parts(parts, Body::from(bytes)))
         .await;
+    if begins
+        && let Some(name) = response.headers().get(SESSION_HEADER)
+        && let Ok(name) = name.to_str()
+    {
+        // Known from its first moment on.
+        door.streams.line(name);
+    }
     response.map(|inner| {
         Body::new(Watched {
             inner,
-            _guard: guard,
+            _guard: (guard, asked),
         })
     })
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -18,6 +19,8 @@ pub(super) struct Queue {
     permits: Arc<Semaphore>,
     /// Calls that run or wait.
     inside: Arc<AtomicU32>,
+    /// Calls that wait for a person's answer: as many at most.
+    asking: Arc<AtomicU32>,
 }
 
 /// One call inside the queue, until it is dropped.
@@ -36,22 +39,17 @@ impl Queue {
             waiting: settings.waiting,
             permits: Arc::new(Semaphore::new(settings.running as usize)),
             inside: Arc::default(),
+            asking: Arc::default(),
         }
     }
 
-    fn enter(&self) -> Result<Place, ToolError> {
+    fn enter(&self, counted: &Arc<AtomicU32>) -> Result<Place, ToolError> {
         let most = self.running.saturating_add(self.waiting);
-        let entered = self
-            .inside
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |inside| {
-                (inside < most).then_some(inside + 1)
-            });
+        let entered = counted.fetch_update(Ordering::AcqRel, Ordering::Acquire, |inside| {
+            (inside < most).then_some(inside + 1)
+        });
         match entered {
-            Ok(before) => {
-                // Order is by this line: whoever is written here first is served first.
-                tracing::debug!(before, "a call has its place in the queue");
-                Ok(Place(Arc::clone(&self.inside)))
-            }
+            Ok(_) => Ok(Place(Arc::clone(counted))),
             Err(_) => Err(ToolError::Busy {
                 running: self.running,
                 waiting: self.waiting,
@@ -63,13 +61,24 @@ impl Queue {
 #[async_trait]
 impl Turns for Queue {
     async fn turn(&self) -> Result<Turn, ToolError> {
-        let place = self.enter()?;
+        let place = self.enter(&self.inside)?;
+        let mut waiting = std::pin::pin!(Arc::clone(&self.permits).acquire_owned());
+        let first = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context)));
+        let first = first.await;
+        // It stands in the queue from its first poll on: whoever is written here first is served
+        // first.
+        tracing::debug!("a call has its place in the queue");
+        let permit = match first {
+            Poll::Ready(permit) => permit,
+            Poll::Pending => waiting.await,
+        };
         // The semaphore is never closed; if it were, nothing could be opened any more.
-        let permit = Arc::clone(&self.permits)
-            .acquire_owned()
-            .await
-            .map_err(|_| ToolError::Cancelled)?;
+        let permit = permit.map_err(|_| ToolError::Cancelled)?;
         Ok(Box::new((permit, place)))
+    }
+
+    fn question(&self) -> Result<Turn, ToolError> {
+        Ok(Box::new(self.enter(&self.asking)?))
     }
 }
 
@@ -117,6 +126,20 @@ mod tests {
             assert_eq!(told.recv().await, Some(expected));
         }
         let _again = queue.turn().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn questions_to_people_are_bounded_beside_the_calls() {
+        let queue = queue(1, 2);
+        let _turn = queue.turn().await.unwrap();
+        let asking: Vec<Turn> = (0..3).map(|_| queue.question().unwrap()).collect();
+        let busy = ToolError::Busy {
+            running: 1,
+            waiting: 2,
+        };
+        assert_eq!(queue.question().err(), Some(busy));
+        drop(asking);
+        assert!(queue.question().is_ok());
     }
 
     #[tokio::test]

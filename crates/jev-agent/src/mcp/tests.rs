@@ -1,6 +1,7 @@
 //! The server over in-memory streams and loopback HTTP, with doubles behind it.
 
 mod http;
+mod kept;
 mod lines;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::config::ReadSettings;
+use crate::permission::Ruling;
 use crate::source::Shared;
 use crate::testing::World;
 use crate::tool::{Effects, Naming, ReadBrowser, ToolDefinition};
@@ -39,7 +41,13 @@ fn reading_tool(world: &World) -> ReadBrowser {
 
 fn server(world: &World, settings: &McpSettings, permission: Ruling) -> Arc<Server> {
     let tool = reading_tool(world);
-    Server::new(vec![Arc::new(tool)], settings, permission, Traces::Not).unwrap()
+    Server::new(
+        vec![Arc::new(tool)],
+        settings,
+        Arc::new(permission),
+        Traces::Not,
+    )
+    .unwrap()
 }
 
 fn held() -> World {

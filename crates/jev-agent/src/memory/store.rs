@@ -286,8 +286,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Notes that a task failed: what was promoted for its goal on its site is retired, what was a
-    /// candidate has a contradiction now. `shown` are the experiences the policy was shown.
+    /// Notes that a task failed. Of its goal on its site every candidate has a contradiction now;
+    /// what is promoted is retired when it is among `shown`, the experiences that somebody in the
+    /// task was shown, whatever goal it was learnt for.
     ///
     /// # Errors
     /// [`MemoryError::Database`].
@@ -298,17 +299,32 @@ impl Memory {
         shown: &[Experience],
     ) -> Result<(), MemoryError> {
         let now = now();
-        let goal = kept_goal(goal, &self.redactor);
+        let goal = folded(&kept_goal(goal, &self.redactor));
         let origin = start.origin().ascii_serialization();
         let work = self
             .database
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        work.execute(
-            "UPDATE experience SET failures = failures + 1, updated = ?3,
-                 state = CASE state WHEN 'promoted' THEN 'retired' ELSE state END
-             WHERE origin = ?1 AND goal = ?2 COLLATE NOCASE",
-            params![origin, goal, now],
-        )?;
+        {
+            // Goals are one where their keys are: letter case and white space do not count, in any
+            // language.
+            let mut select = work.prepare("SELECT id, goal FROM experience WHERE origin = ?1")?;
+            let known = select.query_map(params![origin], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })?;
+            let same: Vec<i64> = known
+                .filter_map(|row| match row {
+                    Ok((id, known)) => (folded(&known) == goal).then_some(Ok(id)),
+                    Err(error) => Some(Err(error)),
+                })
+                .collect::<Result<_, _>>()?;
+            let mut contradict = work.prepare(
+                "UPDATE experience SET failures = failures + 1, updated = ?2
+                 WHERE id = ?1 AND state = 'candidate'",
+            )?;
+            for id in same {
+                contradict.execute(params![id, now])?;
+            }
+        }
         for experience in shown {
             work.execute(
                 "UPDATE experience SET failures = failures + 1, updated = ?2, state = 'retired'

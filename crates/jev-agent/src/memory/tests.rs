@@ -39,6 +39,7 @@ fn click(role: Role, label: &str, href: Option<&str>) -> StepReport {
             },
         }),
         receipt: Some(Receipt::Applied(AppliedEffect::Navigated)),
+        usage: jev_core::question::Usage::default(),
         judge_time: Duration::ZERO,
         act_time: Duration::ZERO,
     }
@@ -83,7 +84,10 @@ fn it_takes_repeated_successes_without_a_failure_to_be_recalled() {
     assert!(memory.recall("?! a \"\" OR", &start()).unwrap().is_empty());
     assert!(memory.recall("the NEAR(warranty*) -x", &start()).is_ok());
 
+    // A failure of somebody who was not shown it says nothing of it.
     memory.failed(GOAL, &start(), &[]).unwrap();
+    assert_eq!(memory.recall(GOAL, &start()).unwrap(), found);
+    memory.failed(GOAL, &start(), &found).unwrap();
     assert!(memory.recall(GOAL, &start()).unwrap().is_empty());
     for _ in 0..5 {
         memory.succeeded(&way).unwrap();
@@ -114,6 +118,19 @@ fn a_contradicted_candidate_is_not_promoted() {
             ..
         })
     ));
+}
+
+#[test]
+fn a_goal_is_the_same_in_other_letters_and_spaces() {
+    let mut memory = memory();
+    let kept = "Wie lange gilt die GEW\u{c4}HR?";
+    memory.succeeded(&trail(kept, "/help/warranty")).unwrap();
+    let spelt = "  wie lange  gilt die gew\u{e4}hr? ";
+    memory.failed(spelt, &start(), &[]).unwrap();
+    memory.succeeded(&trail(spelt, "/help/warranty")).unwrap();
+    let known = memory.list().unwrap();
+    assert_eq!(known.len(), 1);
+    assert_eq!((known[0].successes, known[0].failures), (2, 1));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 mod chat_planner;
 pub mod demos;
+mod experience;
+mod opening;
 mod plan;
 mod policy;
 mod result;
@@ -10,7 +12,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jev_core::access::CanonicalUrl;
@@ -19,20 +21,22 @@ use jev_core::contract::{Contract, ContractDraft, Mode};
 use jev_core::error::SessionError;
 use jev_core::gate::Gate;
 use jev_core::ids::{RunId, Scope};
-use jev_core::limits::{BUDGET_MIN, CLOSE_GRACE, Limits};
-use jev_core::ports::{Judge, JudgeIdentity, JudgeKind, OpenRequest, SessionFactory, Verifier};
+use jev_core::limits::{BUDGET_MIN, CLOSE_GRACE, Limits, STATE_CHARS};
+use jev_core::ports::{Judge, JudgeIdentity, JudgeKind, SessionFactory, Verifier};
 use jev_core::redact::Redactor;
 use jev_core::report::{Report, StepReport};
 use jev_core::snapshot::Snapshot;
-use jev_core::status::{Cause, Status};
+use jev_core::status::Status;
 use jev_verify::All;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::{Observer, Observers, Ports, resume};
 use crate::lease::Tab;
-use crate::memory::{Experience, Memory, Trail};
+use crate::memory::Memory;
 use crate::trajectory::Trajectory;
+use experience::{HintedJudge, Recalled};
+use opening::{failed, guarded, open, stopped, verifier, within};
 use policy::PolicyJudge;
 
 pub use chat_planner::ChatPlanner;
@@ -57,6 +61,13 @@ pub enum Decider {
 }
 
 impl Decider {
+    fn identity(&self) -> JudgeIdentity {
+        match self {
+            Self::Judge(judge) => judge.identity(),
+            Self::Policy(policy) => policy::identity(policy.as_ref()),
+        }
+    }
+
     fn cancel(&self) {
         match self {
             // A judge's call is dropped with its run.
@@ -113,6 +124,8 @@ struct Work<'a> {
     steps: u32,
     recoveries: u32,
     judged: u32,
+    /// Characters of what has worked before, as the judge is told it.
+    hint_chars: u32,
     usage: jev_core::question::Usage,
     carried: Carried,
     reports: Vec<Report>,
@@ -129,8 +142,7 @@ impl Work<'_> {
         self.steps += u32::try_from(report.steps.iter().filter(tried).count()).unwrap_or(u32::MAX);
         self.recoveries += report.spent.recoveries;
         self.judged += report.spent.steps;
-        self.usage.input_tokens += report.spent.usage.input_tokens;
-        self.usage.output_tokens += report.spent.usage.output_tokens;
+        self.usage.add(report.spent.usage);
     }
 }
 
@@ -183,15 +195,17 @@ impl Runtime {
             steps: 0,
             recoveries: 0,
             judged: 0,
+            hint_chars: 0,
             usage: jev_core::question::Usage::default(),
             carried: Carried::default(),
             reports: Vec::new(),
             plan: Vec::new(),
         };
-        let shown = self.recall(task).await;
+        self.announce(&work, &objectives(task, task.plan.as_ref()), &mut watchers);
+        let recalled = Arc::new(self.recall(task).await);
         let mut tab = None;
         let reason = match self
-            .work(&mut work, &mut tab, &shown, &mut watchers, cancel)
+            .work(&mut work, &mut tab, &recalled, &mut watchers, cancel)
             .await
         {
             Ok(()) => Reason::Run {
@@ -203,18 +217,21 @@ impl Runtime {
             },
             Err(Stop(reason)) => reason,
         };
-        if matches!(reason.status(), Status::Timeout | Status::Cancelled) {
+        // An action that the deadline cut short is UNKNOWN, and the deadline has come all the same.
+        let expired = matches!(reason.status(), Status::Timeout)
+            || matches!(reason.status(), Status::Unknown) && work.left().is_zero();
+        if expired || matches!(reason.status(), Status::Cancelled) {
             self.parts.planner.cancel();
             self.parts.decider.cancel();
         }
-        if !matches!(reason.status(), Status::Timeout) {
+        if !expired {
             self.readiness = Readiness::Ready;
         }
         let close = match &mut tab {
             Some(tab) => Some(tab.close(CLOSE_GRACE).await),
             None => None,
         };
-        self.learn(&work, &reason, shown).await;
+        self.learn(&work, &reason, &recalled).await;
         let last = work.reports.last();
         let result = TaskResult {
             state: if matches!(reason.status(), Status::Verified(_)) {
@@ -226,6 +243,7 @@ impl Runtime {
             steps: work.steps,
             recoveries: work.recoveries,
             judged: work.judged,
+            judge: self.parts.decider.identity(),
             usage: work.usage,
             evidence: last.map_or_else(Vec::new, |report| report.evidence().to_vec()),
             output: last.map(Report::tool_output),
@@ -244,7 +262,7 @@ impl Runtime {
         &mut self,
         work: &mut Work<'_>,
         tab: &mut Option<Tab>,
-        shown: &[Experience],
+        recalled: &Arc<Recalled>,
         watchers: &mut Watchers<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), Stop> {
@@ -256,34 +274,26 @@ impl Runtime {
         let Some(tab) = tab else {
             return Err(failed(SessionError::Closed));
         };
-        let plan = self.plan(work, page, shown, cancel).await?;
-        let judge: Arc<dyn Judge>;
-        let policy = match &self.parts.decider {
+        let plan = self.plan(work, page, recalled, cancel).await?;
+        let planned = objectives(task, Some(&plan));
+        if planned != objectives(task, task.plan.as_ref()) {
+            self.announce(work, &planned, watchers);
+        }
+        let (judge, policy) = match &self.parts.decider {
             Decider::Judge(own) => {
-                judge = Arc::clone(own);
-                None
+                let (judge, hint_chars) = HintedJudge::before(own, recalled);
+                work.hint_chars = hint_chars;
+                (judge, None)
             }
             Decider::Policy(policy) => {
                 let policy = Arc::new(PolicyJudge::new(
                     Arc::clone(policy),
                     Arc::clone(tab.meter()),
-                    shown.to_vec(),
+                    Arc::clone(recalled),
                 ));
-                judge = Arc::clone(&policy) as Arc<dyn Judge>;
-                Some(policy)
+                (Arc::clone(&policy) as Arc<dyn Judge>, Some(policy))
             }
         };
-        let identity = judge.identity();
-        if let Some(trajectory) = &mut watchers.trajectory {
-            let objectives: Vec<&str> = plan
-                .steps()
-                .iter()
-                .map(|step| step.objective.as_str())
-                .collect();
-            if let Ok(contract) = self.contract(work, None, &task.start, &identity) {
-                trajectory.begin_task(&contract, &identity, &objectives);
-            }
-        }
         let success = verifier(&task.success)?;
         for (number, step) in (1..).zip(plan.steps()) {
             let verifier: Arc<dyn Verifier> = if number < plan.steps().len() {
@@ -350,7 +360,7 @@ impl Runtime {
             let report = {
                 let mut observers = Observers::new();
                 if let Some(trajectory) = watchers.trajectory.as_deref_mut() {
-                    trajectory.begin_run(id, &contract, &ports.judge.identity(), &[]);
+                    trajectory.resume_run(id, &contract, &ports.judge.identity(), &work.carried);
                     observers = observers.with(Some(trajectory));
                 }
                 let mut observers = observers.with(Some(&mut *watchers.observer));
@@ -371,7 +381,8 @@ impl Runtime {
                 return Ok(());
             }
             let refused = policy.is_some_and(|policy| policy.take_refusal().is_some());
-            let recoverable = matches!(status, Status::Abstain) && refused;
+            // Where no `none` is offered, a refused proposal ends the run as an error of the judge.
+            let recoverable = matches!(status, Status::Abstain | Status::JudgeError) && refused;
             if recoverable && work.recoveries < work.task.budgets.recoveries {
                 work.recoveries += 1;
                 if let Some(trajectory) = watchers.trajectory.as_deref_mut() {
@@ -399,28 +410,41 @@ impl Runtime {
         &self,
         work: &Work<'_>,
         page: Arc<Snapshot>,
-        shown: &[Experience],
+        recalled: &Recalled,
         cancel: &CancellationToken,
     ) -> Result<Plan, Stop> {
         let planner = Arc::clone(&self.parts.planner);
         let task = work.task.clone();
-        let shown = shown.to_vec();
+        let experience = if planner.reads_experience() {
+            recalled.show().to_vec()
+        } else {
+            Vec::new()
+        };
         let left = work.left();
-        // In a task of its own, so that a planner that panics ends this task alone.
-        let mut planning = tokio::task::JoinSet::new();
-        planning.spawn(async move {
+        let planning = guarded(async move {
             let request = PlanRequest {
                 task: &task,
                 page: &page,
-                experience: &shown,
+                experience: &experience,
             };
             planner.plan(request, left).await
         });
-        let planned = within(work, cancel, planning.join_next()).await?;
-        match planned {
-            Some(Ok(Ok(plan))) => Ok(plan),
-            Some(Ok(Err(error))) => Err(Stop(Reason::Plan(error))),
-            Some(Err(_)) | None => Err(Stop(Reason::Plan(PlanError::Panicked))),
+        match within(work, cancel, planning).await? {
+            Some(Ok(plan)) => Ok(plan),
+            Some(Err(error)) => Err(Stop(Reason::Plan(error))),
+            None => Err(Stop(Reason::Plan(PlanError::Panicked))),
+        }
+    }
+
+    /// Writes down what is to be done, before anything is.
+    fn announce(&self, work: &Work<'_>, objectives: &[String], watchers: &mut Watchers<'_>) {
+        let Some(trajectory) = &mut watchers.trajectory else {
+            return;
+        };
+        let identity = self.parts.decider.identity();
+        let objectives: Vec<&str> = objectives.iter().map(String::as_str).collect();
+        if let Ok(contract) = self.contract(work, None, &work.task.start, &identity) {
+            trajectory.begin_task(&contract, &identity, &objectives);
         }
     }
 
@@ -448,6 +472,8 @@ impl Runtime {
             limits: Limits {
                 steps: budgets.steps.saturating_sub(work.judged).max(1),
                 recoveries: budgets.recoveries.saturating_sub(work.recoveries),
+                // What the judge is told beside the state is part of the same bound.
+                state_chars: STATE_CHARS.default.saturating_sub(work.hint_chars),
                 ..Limits::default()
             },
             budget: work.left().max(BUDGET_MIN),
@@ -462,128 +488,16 @@ impl Runtime {
         }
         .check()
     }
-
-    async fn recall(&self, task: &Task) -> Vec<Experience> {
-        let (goal, start) = (task.goal.as_str().to_owned(), task.start.clone());
-        self.with_memory(move |memory| memory.recall(&goal, &start))
-            .await
-            .unwrap_or_default()
-    }
-
-    /// Keeps what the task taught: a verified way, or that a way does not lead there.
-    async fn learn(&self, work: &Work<'_>, reason: &Reason, shown: Vec<Experience>) {
-        let (goal, start) = (work.task.goal.as_str().to_owned(), work.task.start.clone());
-        match reason.status() {
-            Status::Verified(_) => {
-                let trail = Trail::of(
-                    &goal,
-                    &start,
-                    work.reports.iter().flat_map(|report| &report.steps),
-                    &work.task.actions,
-                    &self.parts.redactor,
-                );
-                self.with_memory(move |memory| memory.succeeded(&trail))
-                    .await;
-            }
-            Status::Unverified
-            | Status::Abstain
-            | Status::Blocked
-            | Status::Rejected
-            | Status::NoProgress
-            | Status::StepLimit => {
-                self.with_memory(move |memory| memory.failed(&goal, &start, &shown))
-                    .await;
-            }
-            // The world failed, not the way.
-            Status::Observed
-            | Status::VerificationStale
-            | Status::Unknown
-            | Status::StaleLimit
-            | Status::LoadingTimeout
-            | Status::StateLimit
-            | Status::Timeout
-            | Status::JudgeError
-            | Status::LeftScope
-            | Status::ScopeMismatch
-            | Status::SessionError
-            | Status::Cancelled => {}
-        }
-    }
-
-    /// A memory that fails is said to the log; the task goes on without it.
-    async fn with_memory<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Memory) -> Result<T, crate::memory::MemoryError> + Send + 'static,
-    ) -> Option<T> {
-        let memory = Arc::clone(self.parts.memory.as_ref()?);
-        let done = tokio::task::spawn_blocking(move || {
-            work(&mut memory.lock().unwrap_or_else(PoisonError::into_inner))
-        })
-        .await;
-        match done {
-            Ok(Ok(done)) => Some(done),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the experience memory was not used");
-                None
-            }
-            Err(_) => None,
-        }
-    }
 }
 
-/// Opens the tab and looks at its first page.
-async fn open(
-    parts: &RuntimeParts,
-    task: &Task,
-    tab: &mut Option<Tab>,
-) -> Result<Arc<Snapshot>, Stop> {
-    let request = OpenRequest {
-        scope: parts.scope.clone(),
-        start: task.start.clone(),
-        access: task.access.clone(),
-        actions: task.actions.clone(),
-        reach: task.reach,
-    };
-    let session = parts
-        .factory
-        .open(request, task.budgets.time)
-        .await
-        .map_err(failed)?;
-    let opened = tab.insert(Tab::new(session, task.budgets.actions));
-    if *opened.session().map_err(failed)?.scope() != parts.scope {
-        return Err(stopped(Status::ScopeMismatch, None));
+/// The objectives of a plan's steps; without one, the goal.
+fn objectives(task: &Task, plan: Option<&Plan>) -> Vec<String> {
+    match plan {
+        Some(plan) => plan
+            .steps()
+            .iter()
+            .map(|step| step.objective.as_str().to_owned())
+            .collect(),
+        None => vec![task.goal.as_str().to_owned()],
     }
-    let page = opened.observe(task.budgets.time).await.map_err(failed)?;
-    if page.scope != parts.scope {
-        return Err(stopped(Status::ScopeMismatch, None));
-    }
-    Ok(page)
-}
-
-/// Something that must end within the task's deadline and ends when it is cancelled.
-async fn within<T>(
-    work: &Work<'_>,
-    cancel: &CancellationToken,
-    doing: impl Future<Output = T>,
-) -> Result<T, Stop> {
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(Stop(Reason::Cancelled)),
-        done = tokio::time::timeout_at(work.end, doing) => done.map_err(|_| Stop(Reason::Deadline)),
-    }
-}
-
-fn verifier(criteria: &Criteria) -> Result<Arc<dyn Verifier>, Stop> {
-    // Both kinds of criteria were compiled when they were checked.
-    criteria
-        .verifier()
-        .map_err(|_| stopped(Status::Unverified, None))
-}
-
-fn stopped(status: Status, cause: Option<Cause>) -> Stop {
-    Stop(Reason::Run { status, cause })
-}
-
-fn failed(error: SessionError) -> Stop {
-    stopped(Status::SessionError, Some(Cause::Session(error)))
 }

@@ -218,6 +218,12 @@ pub trait Planner: Send + Sync {
     /// [`PlanError`].
     async fn plan(&self, request: PlanRequest<'_>, deadline: Duration) -> Result<Plan, PlanError>;
 
+    /// Whether it makes anything of [`PlanRequest::experience`]. One that does not is given none,
+    /// and what it was not given is not blamed when the task fails.
+    fn reads_experience(&self) -> bool {
+        true
+    }
+
     /// The task's deadline has come or it was cancelled: stop whatever is under way.
     fn cancel(&self) {}
 }
@@ -230,6 +236,10 @@ pub struct ContractPlanner;
 impl Planner for ContractPlanner {
     fn name(&self) -> &str {
         "contract"
+    }
+
+    fn reads_experience(&self) -> bool {
+        false
     }
 
     async fn plan(&self, request: PlanRequest<'_>, _deadline: Duration) -> Result<Plan, PlanError> {

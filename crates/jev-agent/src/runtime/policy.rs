@@ -18,6 +18,7 @@ use jev_core::question::{
 use jev_core::snapshot::{Role, Snapshot, collapse};
 use serde_json::Value;
 
+use super::experience::Recalled;
 use crate::lease::Meter;
 use crate::memory::Experience;
 
@@ -163,6 +164,7 @@ pub(super) enum Refusal {
 #[derive(Debug, Default)]
 pub(super) struct Fingerprints {
     failed: HashSet<(PageVersion, Proposed)>,
+    /// Why the last answer refused its proposal; none when it did not.
     refusal: Option<Refusal>,
     /// The proposal of the present step, while many candidates are narrowed down.
     pending: Option<Proposed>,
@@ -173,20 +175,16 @@ pub(super) struct Fingerprints {
 pub(super) struct PolicyJudge {
     policy: Arc<dyn Policy>,
     meter: Arc<Meter>,
-    experience: Vec<Experience>,
+    recalled: Arc<Recalled>,
     fingerprints: Mutex<Fingerprints>,
 }
 
 impl PolicyJudge {
-    pub(super) fn new(
-        policy: Arc<dyn Policy>,
-        meter: Arc<Meter>,
-        experience: Vec<Experience>,
-    ) -> Self {
+    pub(super) fn new(policy: Arc<dyn Policy>, meter: Arc<Meter>, recalled: Arc<Recalled>) -> Self {
         Self {
             policy,
             meter,
-            experience,
+            recalled,
             fingerprints: Mutex::default(),
         }
     }
@@ -260,8 +258,17 @@ impl PolicyJudge {
             operations,
             history: history(&questionnaire.state),
             refused,
-            experience: self.experience.clone(),
+            experience: self.recalled.show().to_vec(),
         }
+    }
+}
+
+/// A policy's identity where a judge's is asked for.
+pub(super) fn identity(policy: &dyn Policy) -> JudgeIdentity {
+    JudgeIdentity {
+        name: format!("policy:{}", policy.name()),
+        model: None,
+        kind: JudgeKind::Decides,
     }
 }
 
@@ -368,11 +375,7 @@ fn target(
 #[async_trait]
 impl Judge for PolicyJudge {
     fn identity(&self) -> JudgeIdentity {
-        JudgeIdentity {
-            name: format!("policy:{}", self.policy.name()),
-            model: None,
-            kind: JudgeKind::Decides,
-        }
+        identity(self.policy.as_ref())
     }
 
     async fn decide(
@@ -387,10 +390,15 @@ impl Judge for PolicyJudge {
         };
         let proposed = self.proposal(questionnaire, &page, deadline).await?;
         let print = (page.version().clone(), proposed.clone());
-        let picked = if self.prints().failed.contains(&print) {
-            Err(Refusal::Repeated)
-        } else {
-            pick(&proposed, questionnaire, &page)
+        let picked = {
+            let mut prints = self.prints();
+            // A refusal belongs to the answer that ends a run, not to one before it.
+            prints.refusal = None;
+            if prints.failed.contains(&print) {
+                Err(Refusal::Repeated)
+            } else {
+                pick(&proposed, questionnaire, &page)
+            }
         };
         let picked = match (picked, questionnaire.stage) {
             (Ok(picked), Stage::Narrow) => {
@@ -409,7 +417,7 @@ impl Judge for PolicyJudge {
             .questions
             .iter()
             .map(|question| match &question.kind {
-                QuestionKind::Choice { options, .. } => Ok(answer(options, &picked)),
+                QuestionKind::Choice { options, .. } => answer(options, &picked),
                 QuestionKind::Noul { .. } | QuestionKind::Score { .. } => {
                     Err(JudgeError::Capability {
                         what: "a policy answers choices only".to_owned(),
@@ -424,8 +432,9 @@ impl Judge for PolicyJudge {
     }
 }
 
-/// All probability on the pick; in a question that does not hold it on CLICK, or else on `none`.
-fn answer(options: &[ChoiceOption], picked: &Pick) -> Answer {
+/// All probability on the pick; in a question that does not hold it on `none`, or else on CLICK,
+/// whose target is in the other question. Nothing else is ever picked in its place.
+fn answer(options: &[ChoiceOption], picked: &Pick) -> Result<Answer, JudgeError> {
     let operation = |wanted: Operation| {
         options
             .iter()
@@ -433,18 +442,23 @@ fn answer(options: &[ChoiceOption], picked: &Pick) -> Answer {
     };
     let at = match picked {
         Pick::Operation(wanted) => operation(*wanted),
-        Pick::Candidate(wanted) => options
-            .iter()
-            .position(
-                |option| matches!(&option.subject, Subject::Candidate { id, .. } if id == wanted),
-            )
-            .or_else(|| operation(Operation::Click)),
+        Pick::Candidate(wanted) => options.iter().position(
+            |option| matches!(&option.subject, Subject::Candidate { id, .. } if id == wanted),
+        ),
     }
     .or_else(|| operation(Operation::None))
-    .unwrap_or(0);
+    .or_else(|| match picked {
+        Pick::Candidate(_) | Pick::Operation(Operation::None) => operation(Operation::Click),
+        Pick::Operation(_) => None,
+    });
     let mut probabilities = vec![0.0; options.len()];
-    if let Some(p) = probabilities.get_mut(at) {
-        *p = 1.0;
+    match at.and_then(|at| probabilities.get_mut(at)) {
+        Some(p) => *p = 1.0,
+        None => {
+            return Err(JudgeError::Capability {
+                what: "the policy proposed what is not offered".to_owned(),
+            });
+        }
     }
-    Answer::Choice(ChoiceAnswer::plain(probabilities))
+    Ok(Answer::Choice(ChoiceAnswer::plain(probabilities)))
 }

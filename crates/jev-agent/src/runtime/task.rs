@@ -127,21 +127,22 @@ impl Default for BudgetFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ActionsFile {
-    /// Buttons, tabs, switches and menu entries that may be pressed, by their exact names.
+    /// Buttons, tabs, switches and menu entries that may be pressed: `Save` is a whole name, `*save*`
+    /// a part of one; letter case does not count. So in all lists of names.
     pub allow: Vec<String>,
     /// Whether tabs and menu entries may be pressed that are not named, unless their names speak of
     /// buying, sending, deleting and the like.
     pub discover: bool,
-    /// Parts of names that are never offered, links included.
+    /// Names that are never offered, links included. None may be among `allow`.
     pub deny: Vec<String>,
-    /// Exact names kept for the host's own hand.
+    /// Names kept for the host's own hand. None may be among `allow`.
     pub reserve: Vec<String>,
     /// Whether it may scroll.
     pub scroll: bool,
     /// Window heights of one scroll, 1 to 5.
     #[schemars(range(min = 1, max = 5))]
     pub scroll_pages: u8,
-    /// Parts of a page that scroll by themselves and may be scrolled, by their exact names.
+    /// Parts of a page that scroll by themselves and may be scrolled, by their names.
     pub scroll_areas: Vec<String>,
     /// Whether it may go back.
     pub back: bool,
@@ -431,22 +432,22 @@ fn budgets(file: &BudgetFile) -> Result<Budgets, TaskError> {
 }
 
 fn actions(file: &ActionsFile) -> ActionPolicy {
-    let exact = |names: &[String]| names.iter().cloned().map(NameRule::Exact).collect();
+    let names = |names: &[String]| names.iter().map(|text| NameRule::written(text)).collect();
     let permission = |allowed| match allowed {
         true => Permission::Allowed,
         false => Permission::Denied,
     };
     ActionPolicy {
-        allow: exact(&file.allow),
+        allow: names(&file.allow),
         discover: match file.discover {
             true => Discovery::LowRisk,
             false => Discovery::Off,
         },
-        deny: file.deny.iter().cloned().map(NameRule::Contains).collect(),
-        reserve: exact(&file.reserve),
+        deny: names(&file.deny),
+        reserve: names(&file.reserve),
         scroll: permission(file.scroll),
         scroll_pages: file.scroll_pages,
-        scroll_areas: exact(&file.scroll_areas),
+        scroll_areas: names(&file.scroll_areas),
         back: permission(file.back),
         reload: permission(file.reload),
         keys: file.keys.clone(),

@@ -1,12 +1,15 @@
 //! Tests of the task runtime: the three demonstrations, bounds, recovery, deadlines, plans.
 
 mod contracts;
+mod deadlines;
+mod guards;
 mod planning;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use jev_core::policy::ActionPolicy;
+use jev_core::ports::OpenRequest;
 use jev_core::snapshot::Role;
 use jev_judge::scripted::ScriptedJudge;
 use tempfile::TempDir;
@@ -14,6 +17,7 @@ use tempfile::TempDir;
 use super::demos::Demo;
 use super::*;
 use crate::driver::Unobserved;
+use crate::memory::Experience;
 use crate::pages::{Page, PageSite};
 use crate::trajectory::{self, Body, TraceOptions};
 

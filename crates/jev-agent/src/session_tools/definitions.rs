@@ -7,7 +7,7 @@ use jev_core::status::Status;
 use serde_json::{Map, Value, json};
 
 use super::arguments::TEXT_MAX_CHARS;
-use super::calls::{CONTROL_ROLES, FIELD_ROLES};
+use super::ask::{CONTROL_ROLES, FIELD_ROLES};
 use super::{SessionParts, Verb};
 use crate::tool::{Effects, ToolDefinition, evidence_schema};
 
@@ -118,7 +118,12 @@ fn metrics() -> Value {
         "handoffs",
         json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}),
     ));
-    result(parts)
+    let mut metrics = result(parts);
+    // There only where the host has set a price.
+    if let Some(Value::Object(properties)) = metrics.get_mut("properties") {
+        properties.insert("cost".to_owned(), json!({"type": "number", "minimum": 0}));
+    }
+    metrics
 }
 
 /// The definition of one tool under these parts.

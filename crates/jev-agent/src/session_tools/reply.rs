@@ -87,9 +87,9 @@ pub(super) fn receipt(map: &mut Map<String, Value>, receipt: &HostReceipt) -> St
     format!("{word}: {sentence} {UNTRUSTED_NOTE}")
 }
 
-/// What a session has spent and done.
-pub(super) fn metrics(metrics: &Metrics) -> Value {
-    json!({
+/// What a session has spent and done. What it cost only where a price is set.
+pub(super) fn metrics(metrics: &Metrics, cost: Option<f64>) -> Value {
+    let mut value = json!({
         "runs": metrics.runs,
         "decisions": metrics.decisions,
         "executed": metrics.executed,
@@ -102,5 +102,9 @@ pub(super) fn metrics(metrics: &Metrics) -> Value {
         "ownActs": metrics.host_acts,
         "ownRefusals": metrics.host_refusals,
         "handoffs": metrics.handoffs,
-    })
+    });
+    if let (Some(cost), Value::Object(map)) = (cost, &mut value) {
+        map.insert("cost".to_owned(), json!(cost));
+    }
+    value
 }

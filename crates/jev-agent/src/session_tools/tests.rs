@@ -2,6 +2,7 @@
 //! bad arguments, and typed text that stays with the agent.
 
 mod rules;
+mod stuck;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -135,6 +136,7 @@ fn parts(site: &PageSite, judge: &Arc<Listening>, settings: SessionSettings) -> 
         },
     };
     SessionParts {
+        price: Some(Price::per_million(1.0, 1.0).unwrap()),
         settings,
         read: ReadSettings {
             mode: Mode::Enforce,
@@ -287,6 +289,7 @@ async fn a_task_in_two_parts_has_one_history_and_the_typed_text_stays_with_the_a
     assert_eq!(operations, ["CLICK", "HOST_FILL", "HOST_PRESS", "CLICK"]);
     assert_eq!(found.structured["history"], told.structured["history"]);
     assert_eq!(told.structured["metrics"]["runs"], 2);
+    assert_eq!(told.structured["metrics"]["cost"], 0.0);
     assert_eq!(told.structured["metrics"]["ownActs"], 2);
     assert_eq!(told.structured["metrics"]["handoffs"]["none"], 2);
     let closed = bench.call("session_close", with(json!({}))).await.unwrap();

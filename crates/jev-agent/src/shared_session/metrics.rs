@@ -42,8 +42,7 @@ impl Metrics {
         self.decisions += report.spent.steps;
         self.recoveries += report.spent.recoveries;
         self.judge_time += report.timings.judge;
-        self.usage.input_tokens += report.spent.usage.input_tokens;
-        self.usage.output_tokens += report.spent.usage.output_tokens;
+        self.usage.add(report.spent.usage);
         for step in &report.steps {
             let attempts = step
                 .proposal

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use jev_core::contract::Mode;
+use jev_core::telemetry::Price;
 use serde_json::json;
 
 use super::*;
@@ -274,6 +275,98 @@ async fn whatever_is_missing_is_typed_and_touches_nothing() {
     assert_eq!(world.counts.judged.load(Ordering::SeqCst), 0);
     let yes = Asks(Consent::Given);
     assert!(call(&tool, context.as_ref(), goal, &yes).await.is_ok());
+}
+
+/// A gate that asks, and is never answered.
+struct NoAnswer(tokio::sync::Notify);
+
+#[async_trait]
+impl PermissionGate for NoAnswer {
+    async fn rule(&self, _request: &PermissionRequest<'_>) -> Ruling {
+        Ruling::Ask
+    }
+
+    async fn ask(&self, _request: &PermissionRequest<'_>) -> Consent {
+        self.0.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_consent_can_be_cancelled() {
+    let world = World::default();
+    let tool = tool(&world, Mode::Enforce);
+    let (gate, cancel) = (
+        NoAnswer(tokio::sync::Notify::new()),
+        CancellationToken::new(),
+    );
+    let (context, arguments) = (ada(), json!({"goal": QUESTION}));
+    let mut nobody = Unobserved;
+    let calling = tool.call(ToolCall {
+        context: Some(&context),
+        connection: Connection::Lasting,
+        arguments: &arguments,
+        gate: &gate,
+        turns: &AtOnce,
+        observer: &mut nobody,
+        cancel: &cancel,
+    });
+    let cancelling = async {
+        gate.0.notified().await;
+        cancel.cancel();
+    };
+    let (reply, ()) = tokio::join!(calling, cancelling);
+    assert_eq!(reply, Err(ToolError::Cancelled));
+    assert_eq!(world.counts.opened.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn overrides_make_a_call_stricter_and_never_wider() {
+    let world = World::default();
+    let overridden = |text: Value| tool(&world, Mode::Enforce).narrowed(&Overrides::parse(&text)?);
+    let off = overridden(json!({"mode": "off", "text_chars": 200, "reach": "viewport"})).unwrap();
+    let goal = json!({"goal": QUESTION});
+    let reply = call(&off, Some(&ada()), goal, &Ruling::Allow)
+        .await
+        .unwrap();
+    assert_eq!(reply.structured["status"], "OBSERVED");
+    assert_eq!(world.counts.judged.load(Ordering::SeqCst), 0);
+    let fault = |text: Value| overridden(text).err().unwrap().to_string();
+    assert!(fault(json!({"budget": "29s"})).contains("budget"));
+    assert!(fault(json!({"start": "http://other/"})).contains("start"));
+    let narrow = tool(&world, Mode::Enforce)
+        .narrowed(&Overrides::parse(&json!({"reach": "viewport"})).unwrap())
+        .unwrap();
+    let wider = narrow.narrowed(&Overrides::parse(&json!({"reach": "document"})).unwrap());
+    assert!(matches!(wider.err(), Some(ConfigError::Wider { key }) if key == "reach"));
+}
+
+#[tokio::test]
+async fn what_the_tokens_cost_is_told_to_the_host_where_a_price_is_set() {
+    let world = World::default();
+    let context = ada();
+    let arguments = json!({"goal": QUESTION});
+    for price in [None, Some(Price::per_million(2.0, 3.0).unwrap())] {
+        let tool = tool(&world, Mode::Enforce);
+        let tool = match price {
+            Some(price) => tool.priced(price),
+            None => tool,
+        };
+        let outcome = tool
+            .read(ToolCall {
+                context: Some(&context),
+                connection: Connection::Lasting,
+                arguments: &arguments,
+                gate: &Ruling::Allow,
+                turns: &AtOnce,
+                observer: &mut Unobserved,
+                cancel: &CancellationToken::new(),
+            })
+            .await
+            .unwrap();
+        let expected = price.map(|price| price.of(outcome.report.spent.usage));
+        assert_eq!(outcome.cost, expected);
+    }
 }
 
 #[tokio::test]

@@ -176,7 +176,7 @@ impl Converter {
         self.shown.version(&PageVersion::new(text))
     }
 
-    fn observe(&mut self, page: &Snapshot) -> Observe {
+    pub(crate) fn observe(&mut self, page: &Snapshot) -> Observe {
         let is_new = self.shown.is_new(page.version());
         Observe {
             document: self.shown.document(&page.document),

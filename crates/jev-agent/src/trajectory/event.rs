@@ -439,6 +439,13 @@ pub enum Note {
         /// Whether the page changed.
         changed: bool,
     },
+    /// The host waited for something by itself.
+    HostWaited {
+        /// `met`, `timed_out` or `left_scope`.
+        outcome: Name,
+    },
+    /// The host looked by itself, at a page that is not allowed; nothing of it was shown.
+    HostLookRefused,
     /// An answer to no pending question came and was ignored.
     Ignored {
         /// Its kind.

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use jev_core::carried::Carried;
 use jev_core::contract::Contract;
 use jev_core::ids::RunId;
 use jev_core::input::Input;
@@ -21,16 +22,31 @@ pub const INPUTS_FILE: &str = "inputs.jsonl";
 #[derive(Serialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 enum LineRef<'a> {
-    Run { run: RunId, contract: &'a Contract },
-    Input { at: Timestamp, input: &'a Input },
+    Run {
+        run: RunId,
+        contract: &'a Contract,
+        carried: &'a Carried,
+    },
+    Input {
+        at: Timestamp,
+        input: &'a Input,
+    },
 }
 
 /// A line of the file, as it is read.
 #[derive(Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 enum Line {
-    Run { run: RunId, contract: Box<Contract> },
-    Input { at: Timestamp, input: Box<Input> },
+    Run {
+        run: RunId,
+        contract: Box<Contract>,
+        #[serde(default)]
+        carried: Box<Carried>,
+    },
+    Input {
+        at: Timestamp,
+        input: Box<Input>,
+    },
 }
 
 /// Writes inputs.
@@ -46,8 +62,17 @@ impl InputLog {
         })
     }
 
-    pub(crate) fn run(&mut self, run: RunId, contract: &Contract) -> io::Result<Appended> {
-        self.line(&LineRef::Run { run, contract })
+    pub(crate) fn run(
+        &mut self,
+        run: RunId,
+        contract: &Contract,
+        carried: &Carried,
+    ) -> io::Result<Appended> {
+        self.line(&LineRef::Run {
+            run,
+            contract,
+            carried,
+        })
     }
 
     pub(crate) fn input(&mut self, input: &Input, at: Timestamp) -> io::Result<Appended> {
@@ -66,6 +91,8 @@ pub struct RecordedRun {
     pub run: RunId,
     /// Its contract, checked anew.
     pub contract: Contract,
+    /// What earlier runs on its tab had left.
+    pub carried: Carried,
     /// Its inputs with their times.
     pub inputs: Vec<(Timestamp, Input)>,
 }
@@ -108,9 +135,14 @@ impl RecordedRun {
             }
             let bad = InputsError::Line { line: number };
             match serde_json::from_str(line) {
-                Ok(Line::Run { run, contract }) => runs.push(Self {
+                Ok(Line::Run {
+                    run,
+                    contract,
+                    carried,
+                }) => runs.push(Self {
                     run,
                     contract: *contract,
+                    carried: *carried,
                     inputs: Vec::new(),
                 }),
                 Ok(Line::Input { at, input }) => match runs.last_mut() {
@@ -126,7 +158,8 @@ impl RecordedRun {
     /// Runs the core again over the same inputs. `None` when they do not reach the end.
     #[must_use]
     pub fn replay(&self) -> Option<Report> {
-        let mut navigator = Navigator::new(self.run, self.contract.clone());
+        let mut navigator =
+            Navigator::resume(self.run, self.contract.clone(), self.carried.clone());
         let drain = |navigator: &mut Navigator| {
             while navigator.poll_effect().is_some() {}
             while navigator.poll_record().is_some() {}

@@ -16,21 +16,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use jev_core::carried::Carried;
 use jev_core::contract::Contract;
+use jev_core::error::SessionError;
 use jev_core::history::HostOperation;
 use jev_core::host::HostReceipt;
-use jev_core::ids::RunId;
+use jev_core::ids::{PageVersion, RunId};
 use jev_core::input::Input;
 use jev_core::ports::{JudgeIdentity, SessionFactory};
 use jev_core::record::{Event, Record};
 use jev_core::redact::{Hidden, Redactor};
 use jev_core::report::Report;
+use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;
 use jev_core::time::Timestamp;
+use serde::Serialize;
 
 use crate::driver::Observer;
 use crate::runtime::TaskResult;
-use crate::shared_session::Metrics;
+use crate::shared_session::{Metrics, Waited};
 use convert::Converter;
 use file::{Appended, LineFile, private_folder};
 use inputs::InputLog;
@@ -66,7 +70,8 @@ pub enum KeepInputs {
 }
 
 /// Whether pictures of the pages are kept too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KeepPictures {
     /// No.
     #[default]
@@ -139,6 +144,8 @@ pub struct Trajectory {
     /// When the present run began, on the trajectory's clock.
     run_began: Duration,
     run: Option<RunId>,
+    /// The content that the host looked at last.
+    looked: Option<PageVersion>,
     seq: u64,
     ending: Option<Status>,
     state: Writing,
@@ -213,6 +220,7 @@ impl Trajectory {
             began: Instant::now(),
             run_began: Duration::ZERO,
             run: None,
+            looked: None,
             seq: 0,
             ending: None,
             state: Writing::Open,
@@ -267,13 +275,36 @@ impl Trajectory {
         judge: &JudgeIdentity,
         objectives: &[&str],
     ) {
+        self.begin(run, contract, judge, objectives, &Carried::default());
+    }
+
+    /// As [`Trajectory::begin_run`], for a run on a tab that earlier runs have used.
+    pub fn resume_run(
+        &mut self,
+        run: RunId,
+        contract: &Contract,
+        judge: &JudgeIdentity,
+        carried: &Carried,
+    ) {
+        self.begin(run, contract, judge, &[], carried);
+    }
+
+    fn begin(
+        &mut self,
+        run: RunId,
+        contract: &Contract,
+        judge: &JudgeIdentity,
+        objectives: &[&str],
+        carried: &Carried,
+    ) {
         self.run = Some(run);
+        self.looked = None;
         self.run_began = self.began.elapsed();
         self.ending = None;
         let plan = self.converter.plan(contract, judge, objectives, started());
         self.write(self.run_began, Body::Plan(plan));
         if let Some(inputs) = &mut self.inputs {
-            let written = inputs.run(run, contract);
+            let written = inputs.run(run, contract, carried);
             self.keep_inputs(written);
         }
     }
@@ -369,6 +400,46 @@ impl Trajectory {
                 detail,
             })
         });
+    }
+
+    /// An act of the host that surely did not happen, for the session broke before it.
+    pub(crate) fn host_failed(&mut self, number: u64, error: SessionError) {
+        self.note(|_| {
+            Body::Receipt(Receipt {
+                intent: number,
+                by: Actor::Host,
+                receipt: Name::word("REFUSED"),
+                detail: Name::word("session_failed"),
+            })
+        });
+        self.note(|converter| {
+            Body::Note(Note::SessionFailed {
+                error: converter.sentence(&error.to_string()),
+            })
+        });
+    }
+
+    /// The host looked at the page by itself. Of one that is not allowed nothing is written, nor of
+    /// a content that was written last.
+    pub(crate) fn host_looked(&mut self, page: Option<&Snapshot>) {
+        let Some(page) = page else {
+            self.note(|_| Body::Note(Note::HostLookRefused));
+            return;
+        };
+        if self.looked.as_ref() != Some(page.version()) {
+            self.looked = Some(page.version().clone());
+            self.note(|converter| Body::Observe(converter.observe(page)));
+        }
+    }
+
+    /// The host waited for something.
+    pub(crate) fn host_waited(&mut self, waited: &Waited) {
+        let outcome = Name::word(match waited {
+            Waited::Met(_) => "met",
+            Waited::TimedOut(_) => "timed_out",
+            Waited::LeftScope => "left_scope",
+        });
+        self.note(|_| Body::Note(Note::HostWaited { outcome }));
     }
 
     /// A shared session is over, and so is the trajectory.

@@ -159,6 +159,10 @@ impl Session for Pictured {
         self.session.picture(page, bound).await
     }
 
+    async fn lost(&self) -> SessionError {
+        self.session.lost().await
+    }
+
     async fn observe(&self, deadline: Duration) -> Result<Snapshot, SessionError> {
         let page = self.session.observe(deadline).await?;
         // Nothing of a page that is not allowed is kept.

@@ -158,10 +158,19 @@ pub fn summary(folder: &Path) -> Result<Summary, ReadError> {
         .read_until(b'\n', &mut head)
         .map_err(failed)?;
     let first: Option<TraceEvent> = serde_json::from_slice(&head).ok();
-    let (goal, started) = match first.map(|event| event.body) {
-        Some(Body::Plan(plan)) => (plan.goal.to_string(), plan.started),
-        Some(_) | None => (String::new(), 0),
-    };
+    let (goal, started) = first
+        .and_then(|event| match event.body {
+            Body::Plan(plan) => Some((plan.goal.to_string(), plan.started)),
+            Body::Observe(_)
+            | Body::Judge(_)
+            | Body::Intent(_)
+            | Body::Receipt(_)
+            | Body::Verify(_)
+            | Body::Recover(_)
+            | Body::Note(_)
+            | Body::End(_) => None,
+        })
+        .unwrap_or_default();
     file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL_BYTES)))
         .map_err(failed)?;
     let mut tail = Vec::new();
@@ -173,10 +182,17 @@ pub fn summary(folder: &Path) -> Result<Summary, ReadError> {
         .next_back()
         .filter(|line| line.ends_with(b"\n"))
         .and_then(|line| serde_json::from_slice::<TraceEvent>(line).ok());
-    let result = match last.map(|event| event.body) {
-        Some(Body::End(end)) => Some(end.result),
-        Some(_) | None => None,
-    };
+    let result = last.and_then(|event| match event.body {
+        Body::End(end) => Some(end.result),
+        Body::Plan(_)
+        | Body::Observe(_)
+        | Body::Judge(_)
+        | Body::Intent(_)
+        | Body::Receipt(_)
+        | Body::Verify(_)
+        | Body::Recover(_)
+        | Body::Note(_) => None,
+    });
     Ok(Summary {
         id: id_of(&path),
         folder: folder.to_owned(),

@@ -31,17 +31,31 @@ const TEXT_FLOOR: usize = 500;
 /// Candidates are dropped, least relevant first, but not below this many.
 const CANDIDATE_FLOOR: usize = 8;
 
-/// Chooses detail, candidates and text so that the request fits `limit` characters.
+/// Chooses detail, candidates, text and history so that the request fits `limit` characters.
 ///
 /// Order: cut the text to its floor, say less of each candidate, drop candidates that lead where
-/// an earlier one leads, say less again, drop the candidates least like the goal.
+/// an earlier one leads, say less again, drop the candidates least like the goal; when all of that
+/// is not enough, forget the oldest entries of the history, no more than needed.
 pub(super) fn fit(ask: &mut Ask, limit: usize, most: usize) -> Result<(), StateTooLarge> {
+    let whole = (ask.candidates.clone(), ask.trimmed);
+    for from in 0..=ask.history.len() {
+        ask.history_from = from;
+        (ask.candidates, ask.trimmed) = whole.clone();
+        if fit_with(ask, limit, most).is_ok() {
+            return Ok(());
+        }
+    }
+    Err(StateTooLarge)
+}
+
+/// As [`fit`], with the history as it is told now.
+fn fit_with(ask: &mut Ask, limit: usize, most: usize) -> Result<(), StateTooLarge> {
     let text = ask.snapshot.costs().text;
     let base = FIXED
         + json_chars(&ask.goal)
         + ask.snapshot.costs().head
         + ask
-            .history
+            .told()
             .iter()
             .map(crate::history::HistoryEntry::chars)
             .sum::<usize>();

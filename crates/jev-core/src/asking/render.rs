@@ -103,7 +103,13 @@ fn targets(ask: &Ask, indices: impl Iterator<Item = usize>) -> Vec<ChoiceOption>
     options
 }
 
-/// Quotes are typographic, so that they need no escape in JSON and can't be closed by a label.
+/// Page text without the quotes that stand around it.
+fn unquoted(text: &str) -> String {
+    text.replace(['\u{201c}', '\u{201d}'], "'")
+}
+
+/// Quotes are typographic, so that they need no escape in JSON, and none stands in a label, so that
+/// it can't close them.
 fn describe(candidate: &Candidate, detail: Detail) -> String {
     let verb = if candidate.href.is_some() {
         "Follow the link"
@@ -114,13 +120,13 @@ fn describe(candidate: &Candidate, detail: Detail) -> String {
         Some(_) => String::new(),
         None => format!(" {}", candidate.role.word()),
     };
-    let label = shown_label(candidate, detail);
+    let label = unquoted(&shown_label(candidate, detail));
     let mut text = format!("{verb}{role} \u{201c}{label}\u{201d}");
     match detail {
         Detail::Full => {
             if !candidate.context.is_empty() {
                 text.push_str(" under \u{201c}");
-                text.push_str(&cut(&candidate.context, 80));
+                text.push_str(&unquoted(&cut(&candidate.context, 80)));
                 text.push('\u{201d}');
             }
             lead_to(&mut text, candidate, 200);
@@ -215,8 +221,11 @@ fn state(ask: &Ask) -> Value {
             "refused_links": page.omitted.refused_links,
             "text_chars": u64::from(page.omitted.text_chars) + cut_chars,
             "frames": page.omitted.frames,
+            "shadow_roots": page.omitted.shadow_roots,
+            "bad_nodes": page.omitted.bad_nodes,
+            "history": ask.history_from,
         }),
     );
-    state.insert("history".to_owned(), json!(&*ask.history));
+    state.insert("history".to_owned(), json!(ask.told()));
     Value::Object(state)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::phase::{Closing, Phase};
+use super::phase::{Closing, Look, Phase};
 use super::{Ending, Navigator};
 use crate::effect::EffectKind;
 use crate::limits::CLOSE_GRACE;
@@ -17,6 +17,14 @@ impl Navigator {
     /// Ends the run. Nothing is dispatched after this.
     pub(super) fn end(&mut self, status: Status, cause: Option<Cause>) {
         self.count_time();
+        if let Phase::Observing {
+            look: Look::After(acted),
+            ..
+        } = &self.phase
+        {
+            let acted = acted.clone();
+            self.remember_unseen(acted);
+        }
         let ending = Ending { status, cause };
         match &self.phase {
             Phase::Opening(flight) => {
@@ -122,13 +130,12 @@ impl Navigator {
                     step.judge_time += took;
                 }
             }
-            Phase::Dispatching { .. } => {
+            Phase::Dispatching { .. } | Phase::Waiting { .. } => {
                 self.timings.act += took;
                 if let Some(step) = step {
                     step.act_time += took;
                 }
             }
-            Phase::Waiting { .. } => self.timings.act += took,
             Phase::Closing(_) => self.timings.close += took,
             Phase::Closed => {}
         }

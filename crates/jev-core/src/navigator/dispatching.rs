@@ -7,7 +7,7 @@ use super::phase::{Acted, Look, Phase};
 use crate::action::{Action, Operation};
 use crate::effect::EffectKind;
 use crate::error::{DispatchError, Sent};
-use crate::history::HistoryOutcome;
+use crate::history::{HistoryOutcome, PageChange};
 use crate::ids::IntentId;
 use crate::input::Input;
 use crate::permit::Permit;
@@ -51,8 +51,17 @@ impl Navigator {
     /// A receipt that comes when the budget is over still says what happened.
     pub(super) fn late_receipt(&mut self, input: Input) {
         let receipt = match input {
-            Input::Receipt(_, receipt) => receipt,
-            Input::DispatchFailed(_, error) => receipt_of(&error),
+            Input::Receipt(_, receipt) => {
+                if let Some(acted) = self.land_receipt(receipt) {
+                    self.remember_unseen(acted);
+                }
+                receipt
+            }
+            Input::DispatchFailed(_, error) => {
+                let receipt = receipt_of(&error);
+                self.fail_to_send(receipt);
+                receipt
+            }
             Input::Opened(..)
             | Input::OpenFailed(..)
             | Input::Observed(..)
@@ -68,7 +77,6 @@ impl Navigator {
             | Input::Cancel
             | Input::Tick => return,
         };
-        self.settle_receipt(receipt);
         match receipt {
             Receipt::Unknown(cause) => self.end(Status::Unknown, Some(Cause::Unknown(cause))),
             Receipt::Applied(_) | Receipt::Stale(_) | Receipt::Rejected(_) => {
@@ -91,17 +99,29 @@ impl Navigator {
     }
 
     pub(super) fn received(&mut self, receipt: Receipt) {
-        let Phase::Dispatching { acted, .. } = &self.phase else {
+        let Some(acted) = self.land_receipt(receipt) else {
             return;
         };
-        let mut acted = acted.clone();
-        self.settle_receipt(receipt);
         if let Receipt::Unknown(cause) = receipt {
+            self.remember_unseen(acted);
             self.end(Status::Unknown, Some(Cause::Unknown(cause)));
             return;
         }
+        self.observe(Look::After(acted));
+    }
+
+    /// Writes the receipt and what it means for this run and the next. The step as it stands now.
+    fn land_receipt(&mut self, receipt: Receipt) -> Option<Acted> {
+        let Phase::Dispatching { acted, .. } = &self.phase else {
+            return None;
+        };
+        let mut acted = acted.clone();
+        self.settle_receipt(receipt);
         acted.outcome = match receipt {
-            Receipt::Applied(effect) => self.applied(effect, &acted),
+            Receipt::Applied(effect) => {
+                acted.change = change_of(effect);
+                self.applied(effect, &acted)
+            }
             Receipt::Stale(_) => {
                 self.charge_stale();
                 HistoryOutcome::Stale
@@ -114,9 +134,25 @@ impl Navigator {
                 self.recover(Recovery::RejectedAction, Cause::Rejected(cause));
                 HistoryOutcome::Rejected
             }
-            Receipt::Unknown(_) => return,
+            Receipt::Unknown(_) => HistoryOutcome::Unknown,
         };
-        self.observe(Look::After(acted));
+        Some(acted)
+    }
+
+    /// The receipt of a dispatch that gets none from its session. It says nothing of the target.
+    pub(super) fn fail_to_send(&mut self, receipt: Receipt) {
+        let Phase::Dispatching { acted, .. } = &self.phase else {
+            return;
+        };
+        let mut acted = acted.clone();
+        self.settle_receipt(receipt);
+        acted.outcome = match receipt {
+            Receipt::Applied(_) => HistoryOutcome::Applied,
+            Receipt::Stale(_) => HistoryOutcome::Stale,
+            Receipt::Rejected(_) => HistoryOutcome::Rejected,
+            Receipt::Unknown(_) => HistoryOutcome::Unknown,
+        };
+        self.remember_unseen(acted);
     }
 
     fn applied(&mut self, effect: AppliedEffect, acted: &Acted) -> HistoryOutcome {
@@ -161,8 +197,7 @@ impl Navigator {
 
     pub(super) fn dispatch_failed(&mut self, error: DispatchError) {
         self.record(Event::SessionFailed(error.error));
-        let receipt = receipt_of(&error);
-        self.settle_receipt(receipt);
+        self.fail_to_send(receipt_of(&error));
         match error.sent {
             Sent::Maybe => self.end(Status::Unknown, Some(Cause::Unknown(UnknownCause::Failed))),
             Sent::SurelyNot => self.end(Status::SessionError, Some(Cause::Session(error.error))),
@@ -177,6 +212,19 @@ impl Navigator {
         let acted = acted.clone();
         self.record(Event::Waited(change));
         self.observe(Look::After(acted));
+    }
+}
+
+/// What an applied action is said to have done to the page, before it was looked at.
+fn change_of(effect: AppliedEffect) -> PageChange {
+    match effect {
+        AppliedEffect::Navigated | AppliedEffect::SameDocument | AppliedEffect::Changed => {
+            PageChange::Changed
+        }
+        AppliedEffect::Scrolled
+        | AppliedEffect::NoEffect
+        | AppliedEffect::DestinationRefused
+        | AppliedEffect::DestinationFailed => PageChange::Unchanged,
     }
 }
 

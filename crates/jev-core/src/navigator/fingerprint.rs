@@ -32,6 +32,7 @@ impl Navigator {
             spent: self.spent,
             timings: self.timings,
             progress: self.progress.clone(),
+            earlier: Arc::clone(&self.earlier),
             history: Arc::clone(&self.history),
             back_depth: self.back_depth,
             steps: self.steps.clone(),
@@ -120,7 +121,7 @@ fn phase(phase: &Phase, into: &mut DefaultHasher) {
     match phase {
         Phase::Opening(_) | Phase::Closed => {}
         Phase::Observing { look, .. } => match look {
-            Look::First => "first".hash(into),
+            Look::Page => "page".hash(into),
             Look::After(step) => {
                 "after".hash(into);
                 acted(step, into);

@@ -9,12 +9,12 @@ use crate::asking::{Ask, Offer};
 use crate::contract::Mode;
 use crate::effect::EffectKind;
 use crate::error::JudgeError;
-use crate::history::HistoryOutcome;
+use crate::history::{HistoryOutcome, PageChange};
 use crate::limits::WAIT_BOUND;
 use crate::policy::Permission;
 use crate::progress::ActionKey;
 use crate::proposal::{self, GateResult, Proposal};
-use crate::question::{Decision, Stage};
+use crate::question::{Decision, Stage, Usage};
 use crate::record::Event;
 use crate::report::StepReport;
 use crate::snapshot::{Candidate, Role, Snapshot};
@@ -36,16 +36,16 @@ impl Navigator {
     /// Asks the judge about a page, as a new step.
     pub(super) fn ask(&mut self, page: &Arc<Snapshot>) {
         if self.spent.steps >= self.contract.limits.steps {
-            self.end(Status::StepLimit, None);
+            self.give_up_on(page, Status::StepLimit);
             return;
         }
         let offer = self.offer(page);
         let Ok(ask) = Ask::first(&self.contract, page, &self.history, &self.goal, offer) else {
-            self.end(self.unless_shadow(Status::StateLimit), None);
+            self.give_up_on(page, self.unless_shadow(Status::StateLimit));
             return;
         };
         if self.spent.charge_step(&self.contract.limits).is_err() {
-            self.end(Status::StepLimit, None);
+            self.give_up_on(page, Status::StepLimit);
             return;
         }
         self.steps.push(StepReport {
@@ -58,6 +58,7 @@ impl Navigator {
             intent: None,
             action: None,
             receipt: None,
+            usage: Usage::default(),
             judge_time: std::time::Duration::ZERO,
             act_time: std::time::Duration::ZERO,
         });
@@ -67,6 +68,8 @@ impl Navigator {
     fn send(&mut self, ask: Ask) {
         let ask = Arc::new(ask);
         self.spent.judge_calls += 1;
+        // A page that will not hold still is verified again so often between two judgments.
+        self.spent.rebinds = 0;
         self.record(Event::Asked(Arc::clone(&ask)));
         let flight = self.emit_in_budget(EffectKind::AskJudge(Arc::clone(&ask)));
         self.phase = Phase::Judging { flight, ask };
@@ -96,12 +99,14 @@ impl Navigator {
             operations.extend(allowed(Permission::Allowed, new, Operation::Press(key)));
         }
         operations.extend([Operation::Wait, Operation::Done, Operation::Blocked]);
+        let unnamed = &page.costs().unnamed;
         let candidates = page
             .candidates
             .iter()
             .enumerate()
-            .filter(|(_, candidate)| {
-                actions.offers(candidate.role, &candidate.label)
+            .filter(|(index, candidate)| {
+                !unnamed.contains(index)
+                    && actions.offers(candidate.role, &candidate.label)
                     && !is_ambiguous(page, candidate)
                     && candidate
                         .href
@@ -114,6 +119,7 @@ impl Navigator {
         Offer {
             operations,
             candidates,
+            unnamed: u32::try_from(unnamed.len()).unwrap_or(u32::MAX),
         }
     }
 
@@ -121,8 +127,10 @@ impl Navigator {
         let Some(ask) = self.land_judgment() else {
             return;
         };
-        self.spent.usage.input_tokens += decision.usage.input_tokens;
-        self.spent.usage.output_tokens += decision.usage.output_tokens;
+        self.spent.usage.add(decision.usage);
+        if let Some(step) = self.steps.last_mut() {
+            step.usage.add(decision.usage);
+        }
         match ask.stage {
             Stage::Narrow => self.narrowed(&ask, &decision),
             Stage::Decide => match Proposal::read(&ask, decision, &self.contract.gate) {
@@ -172,7 +180,10 @@ impl Navigator {
                 });
                 self.send(next);
             }
-            Err(_) => self.end(self.unless_shadow(Status::StateLimit), None),
+            Err(_) => {
+                let status = self.unless_shadow(Status::StateLimit);
+                self.give_up_after_judging(&ask.snapshot, status);
+            }
         }
     }
 
@@ -187,11 +198,11 @@ impl Navigator {
             self.end(Status::Observed, None);
             return;
         }
+        let page = &ask.snapshot;
         if gate == GateResult::Failed {
-            self.end(Status::Abstain, None);
+            self.give_up_after_judging(page, Status::Abstain);
             return;
         }
-        let page = &ask.snapshot;
         let acted = Acted {
             operation,
             label: target.as_ref().map(|target| target.label.clone()),
@@ -199,15 +210,16 @@ impl Navigator {
             version: page.version().clone(),
             offset: page.scroll.offset,
             outcome: HistoryOutcome::Applied,
+            change: PageChange::Unchanged,
         };
         let action = match operation {
             Operation::Done => return self.observe(Look::Done(acted)),
             Operation::Blocked => return self.observe(Look::Blocked(acted)),
             Operation::Wait => return self.wait(acted),
-            Operation::None => return self.end(Status::Abstain, None),
+            Operation::None => return self.give_up_after_judging(page, Status::Abstain),
             Operation::Click => match target {
                 Some(target) => Action::Click { target },
-                None => return self.end(Status::Abstain, None),
+                None => return self.give_up_after_judging(page, Status::Abstain),
             },
             Operation::ScrollDown => self.scroll(ScrollDirection::Down),
             Operation::ScrollUp => self.scroll(ScrollDirection::Up),

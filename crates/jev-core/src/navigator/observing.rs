@@ -22,10 +22,9 @@ impl Navigator {
 
     pub(super) fn observed(&mut self, snapshot: Arc<Snapshot>) {
         self.count_time();
-        let Phase::Observing { look, .. } = &self.phase else {
+        if !matches!(self.phase, Phase::Observing { .. }) {
             return;
-        };
-        let look = look.clone();
+        }
         if snapshot.scope != self.contract.scope {
             self.end(Status::ScopeMismatch, None);
             return;
@@ -34,10 +33,15 @@ impl Navigator {
             self.end(Status::LeftScope, None);
             return;
         }
+        // From here on the step that led here is in the history, wherever the run ends.
+        let Phase::Observing { look, .. } = &mut self.phase else {
+            return;
+        };
+        let look = std::mem::replace(look, Look::Page);
         self.record(Event::Observed(Arc::clone(&snapshot)));
         self.page = Some(Arc::clone(&snapshot));
         match look {
-            Look::First => {
+            Look::Page => {
                 self.progress.is_new(&snapshot, LedBy::Other);
                 self.looked(snapshot);
             }
@@ -47,7 +51,6 @@ impl Navigator {
             }
             Look::Done(acted) => {
                 self.progress.is_new(&snapshot, LedBy::Other);
-                self.spent.rebinds = 0;
                 self.verify(snapshot, Why::Claim(acted));
             }
             Look::Blocked(acted) => self.look_again_at_blocked(acted, snapshot),
@@ -74,12 +77,13 @@ impl Navigator {
             Mode::Off => self.end(Status::Observed, None),
             Mode::Shadow => self.ask(&snapshot),
             Mode::Enforce => {
-                let verify = match self.contract.verify_first {
-                    VerifyFirst::On => !self.progress.is_refused(snapshot.version()),
-                    VerifyFirst::Off => false,
+                let wanted = match self.contract.verify_first {
+                    VerifyFirst::On => true,
+                    // The last page is verified, so that an answer in front of us is not thrown away.
+                    VerifyFirst::Off => self.pending_end.is_some(),
                 };
+                let verify = wanted && !self.progress.is_refused(snapshot.version());
                 if verify {
-                    self.spent.rebinds = 0;
                     self.verify(snapshot, Why::NewState);
                 } else {
                     self.proceed();
@@ -95,6 +99,33 @@ impl Navigator {
         } else if let Some(page) = self.page.clone() {
             self.ask(&page);
         }
+    }
+
+    /// Gives up on a page that was looked at just now.
+    pub(super) fn give_up_on(&mut self, page: &Arc<Snapshot>, status: Status) {
+        if self.is_unverified(page) {
+            self.end_after_verifying(status, None);
+            self.verify(Arc::clone(page), Why::NewState);
+        } else {
+            self.end(status, None);
+        }
+    }
+
+    /// Gives up on the page that the judge was asked about, which may have changed since.
+    pub(super) fn give_up_after_judging(&mut self, page: &Snapshot, status: Status) {
+        if self.is_unverified(page) {
+            self.end_after_verifying(status, None);
+            self.observe(Look::Page);
+        } else {
+            self.end(status, None);
+        }
+    }
+
+    /// Whether the contract let a page go to the judge that the verifier has not refused.
+    fn is_unverified(&self, page: &Snapshot) -> bool {
+        self.contract.mode == Mode::Enforce
+            && self.contract.verify_first == VerifyFirst::Off
+            && !self.progress.is_refused(page.version())
     }
 
     /// BLOCKED stands when the page is the same on a second look; else the judge saw an old page.
@@ -168,11 +199,23 @@ impl Navigator {
         } else {
             PageChange::Changed
         };
-        Arc::make_mut(&mut self.history).push(HistoryEntry {
+        self.write_history(acted, page_changed);
+    }
+
+    /// Writes a step into the history whose outcome on the page was never looked at: it says of the
+    /// page what the receipt said.
+    pub(super) fn remember_unseen(&mut self, acted: Acted) {
+        let page_changed = acted.change;
+        self.write_history(acted, page_changed);
+    }
+
+    fn write_history(&mut self, acted: Acted, page_changed: PageChange) {
+        let entry = HistoryEntry {
             operation: HistoryOperation::Judged(acted.operation),
             target: acted.label,
             outcome: acted.outcome,
             page_changed,
-        });
+        };
+        Arc::make_mut(&mut self.history).push(entry.cut());
     }
 }

@@ -39,7 +39,7 @@ impl Navigator {
         self.record(Event::Opened);
         // From here on there is a session to close, whatever happens.
         if *scope == self.contract.scope {
-            self.observe(Look::First);
+            self.observe(Look::Page);
         } else {
             self.observe_nothing_and_end(Status::ScopeMismatch);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::action::Operation;
 use crate::asking::Ask;
-use crate::history::HistoryOutcome;
+use crate::history::{HistoryOutcome, PageChange};
 use crate::ids::{EffectId, IntentId, PageVersion};
 use crate::input::Input;
 use crate::progress::ActionKey;
@@ -31,13 +31,15 @@ pub(super) struct Acted {
     /// Where the window stood.
     pub offset: u32,
     pub outcome: HistoryOutcome,
+    /// What the receipt says of the page.
+    pub change: PageChange,
 }
 
 /// What a look at the page is for.
 #[derive(Clone, Debug)]
 pub(super) enum Look {
-    /// The first page.
-    First,
+    /// The page for itself: the first one, and the last one of a run that gives up.
+    Page,
     /// What an action led to.
     After(Acted),
     /// The fresh page that a DONE claim is verified on.

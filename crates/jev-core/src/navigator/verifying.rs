@@ -46,7 +46,11 @@ impl Navigator {
                 why,
             });
         } else {
-            self.progress.refuse(snapshot.version());
+            // A verdict on another goal or page, or with evidence that is not there, says nothing of
+            // this page: it counts as a verifier that failed.
+            if verification.refuses(&self.goal_digest, snapshot.version()) {
+                self.progress.refuse(snapshot.version());
+            }
             self.refused(&snapshot, why);
         }
     }

@@ -166,3 +166,78 @@ proptest! {
         prop_assert!(!shown.to_lowercase().contains(&words.join(" ").to_lowercase()));
     }
 }
+
+/// Without white space, in small letters.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<String>().to_lowercase()
+}
+
+/// Whether any run of so many characters of the secret stands in the text.
+fn shares(text: &str, secret: &str, most: usize) -> bool {
+    let (text, secret) = (flat(text), flat(secret).chars().collect::<Vec<_>>());
+    secret
+        .windows(most)
+        .any(|run| text.contains(&run.iter().collect::<String>()))
+}
+
+#[test]
+fn a_secret_that_was_cut_before_is_hidden_too() {
+    let secret: String = (0..100).map(|n| format!("w{n:02}x ")).collect();
+    let mut redactor = Redactor::new();
+    redactor.hide(&secret, Hidden::Typed);
+    let cut = |most: usize| secret.chars().take(most).collect::<String>();
+    for text in [
+        format!("You wrote: {}", cut(120)),
+        format!(
+            "Follow the link \u{201c}{}\u{2026}\u{201d} under x",
+            cut(199)
+        ),
+        format!("Follow the link \u{201c}Note {}\u{2026}\u{201d}", cut(12)),
+        format!("{} was cut before", &secret[350..]),
+        secret[490..].to_owned(),
+        format!("of {} the middle", &secret[100..130].to_uppercase()),
+        format!("http://h/?note={}", cut(60).replace(' ', "%20")),
+    ] {
+        let shown = redactor.known_only(&text);
+        assert!(shown.contains("[typed]"), "{text}: {shown}");
+        assert!(!shares(&shown, &secret, 8), "{text}: {shown}");
+    }
+    let plain = "Nothing of w00x stands here, only w01x \u{2026} and w02x.";
+    assert_eq!(redactor.known_only(plain), plain);
+}
+
+#[test]
+fn each_line_of_a_secret_is_hidden_alone() {
+    let mut redactor = Redactor::new();
+    redactor.hide(
+        "Ada Lovelace\r\n12 Elm St\n\nab\nSpringfield",
+        Hidden::Typed,
+    );
+    for (text, shown) in [
+        ("To: ada  lovelace, here", "To: [typed], here"),
+        ("12 Elm St; Springfield.", "[typed]; [typed]."),
+        ("at?to=12%20Elm+St&x", "at?to=[typed]&x"),
+        ("a cab and Elm Street", "a cab and Elm Street"),
+    ] {
+        assert_eq!(redactor.known_only(text), shown);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_window_of_a_text_shows_a_long_piece(
+        secret in "[a-z0-9 \n\u{e4}]{24,300}",
+        before in "[A-Z. ]{0,40}",
+        after in "[A-Z. ]{0,40}",
+        from in 0_usize..300,
+        most in 0_usize..300,
+    ) {
+        prop_assume!(flat(&secret).chars().count() >= 20);
+        let mut redactor = Redactor::new();
+        redactor.hide(&secret, Hidden::Typed);
+        let text = format!("{before}{secret}{after}");
+        let window: String = text.chars().skip(from).take(most).collect();
+        let shown = redactor.known_only(&window).into_owned();
+        prop_assert!(!shares(&shown, &secret, 16), "{window:?}: {shown:?}");
+    }
+}

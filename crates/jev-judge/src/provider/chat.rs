@@ -7,7 +7,7 @@
 mod logprobs;
 mod prompt;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -43,6 +43,8 @@ pub struct ChatJudge {
     model: String,
     client: Client,
     settings: OnceCell<Settings>,
+    /// What the probe cost, until a decision has counted it.
+    probe_cost: Mutex<Usage>,
 }
 
 /// What one distribution cost and how sure it is.
@@ -75,6 +77,7 @@ impl ChatJudge {
             model: model.to_owned(),
             client: Client::new(endpoint, credential, headers, bounds)?,
             settings: OnceCell::new(),
+            probe_cost: Mutex::new(Usage::default()),
         })
     }
 
@@ -116,7 +119,13 @@ impl ChatJudge {
             match self
                 .once(&settings, &question, end, judge, &mut asking)
                 .await
-            {
+                .inspect(|read| {
+                    let mut cost = self
+                        .probe_cost
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    cost.add(read.usage);
+                }) {
                 Ok(read) if read.p.first().is_some_and(|p| *p > 0.5) => return Ok(settings),
                 Ok(_) => {
                     return Err(JudgeError::Capability {
@@ -142,6 +151,15 @@ impl ChatJudge {
         } else {
             last
         })
+    }
+
+    /// What the probe cost, once.
+    fn unpaid(&self) -> Usage {
+        let mut cost = self
+            .probe_cost
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *cost)
     }
 
     /// One request: the distribution over its lines, in the order in which they stand.
@@ -173,9 +191,8 @@ impl ChatJudge {
                 fault: AnswerFault::Model,
             });
         }
-        asking.attempts += reply.attempts;
-        asking.usage.input_tokens += read.usage.input_tokens;
-        asking.usage.output_tokens += read.usage.output_tokens;
+        asking.attempts = asking.attempts.saturating_add(reply.attempts);
+        asking.usage.add(read.usage);
         asking.request_id = reply.request_id.or_else(|| asking.request_id.take());
         asking.model = read.model.clone().or_else(|| asking.model.take());
         Ok(read)
@@ -202,9 +219,8 @@ impl ChatJudge {
         );
         let (forward, mut backward) = (forward?, backward?);
         backward.p.reverse();
-        asking.attempts += other.attempts;
-        asking.usage.input_tokens += other.usage.input_tokens;
-        asking.usage.output_tokens += other.usage.output_tokens;
+        asking.attempts = asking.attempts.saturating_add(other.attempts);
+        asking.usage.add(other.usage);
         let missing = f64::max(forward.missing_mass, backward.missing_mass);
         let probabilities = forward
             .p
@@ -225,7 +241,8 @@ impl ChatJudge {
     }
 
     /// The distribution over any number of lines: at once where every letter can be seen, else
-    /// first over groups and then inside those that got something.
+    /// first over groups and then inside those that got something, which may be grouped again: a
+    /// server that lists five letters takes three stages for a hundred options.
     async fn distribution(
         &self,
         asked: &Asked<'_>,
@@ -237,13 +254,7 @@ impl ChatJudge {
         if count <= most {
             return self.both_orders(asked, end, asking).await;
         }
-        let groups = count.div_ceil(most);
-        if groups > most {
-            return Err(JudgeError::Capability {
-                what: format!("{count} options in one choice; {} are taken", most * most),
-            });
-        }
-        let size = count.div_ceil(groups);
+        let size = count.div_ceil(count.div_ceil(most).min(most));
         let titles: Vec<String> = asked.lines.chunks(size).map(prompt::group).collect();
         let over_groups = Asked {
             lines: &titles,
@@ -264,7 +275,7 @@ impl ChatJudge {
                 lines: members,
                 ..*asked
             };
-            let answer = self.both_orders(&inside, end, asking).await?;
+            let answer = Box::pin(self.distribution(&inside, end, asking)).await?;
             let part = answer.probabilities.iter().map(|p| p * share);
             whole.probabilities.extend(part);
             let flags = &mut whole.flags;
@@ -344,7 +355,10 @@ impl Judge for ChatJudge {
         deadline: Duration,
     ) -> Result<Decision, JudgeError> {
         let end = Instant::now() + deadline;
+        // The first decision pays for the probe.
+        self.settings(end).await?;
         let mut asking = Asking::default();
+        asking.usage.add(self.unpaid());
         let mut answers = Vec::with_capacity(questionnaire.questions.len());
         for question in &questionnaire.questions {
             let state = &questionnaire.state;

@@ -101,6 +101,8 @@ impl Provider for OpenRouter {
             (402, Some(error)) if limit_source(error) == Some("openrouter_in_flight_budget") => {
                 Verdict::Transient(JudgeError::RateLimited)
             }
+            // A wrong key is a 401 here; a 403 that explains itself is moderation's refusal.
+            (403, Some(_)) => Verdict::Final(JudgeError::InvalidRequest { status }),
             _ => judge_status(status),
         }
     }
@@ -179,6 +181,12 @@ mod tests {
                 &credits[..],
                 Verdict::Final(JudgeError::PaymentRequired),
             ),
+            (
+                403,
+                &br#"{"error":{"code":403,"message":"m","metadata":{"reasons":["x"]}}}"#[..],
+                Verdict::Final(JudgeError::InvalidRequest { status: 403 }),
+            ),
+            (403, b"", Verdict::Final(JudgeError::Auth { status: 403 })),
             (
                 524,
                 b"",

@@ -97,9 +97,9 @@ async fn both_orders_are_asked_and_averaged() {
     assert_eq!(answer.top().map(|(index, _, _)| index), Some(1));
     assert!(answer.flags.order_disagreement.is_some_and(|d| d > 0.01));
     assert_eq!(answer.flags.bounded_options, 0);
-    // One for the probe, which belongs to no decision, and two orders.
+    // One for the probe, whose tokens the first decision pays, and two orders.
     assert_eq!(stub.received().len(), 3);
-    assert_eq!((decision.attempts, decision.usage.input_tokens), (2, 200));
+    assert_eq!((decision.attempts, decision.usage.input_tokens), (2, 300));
     assert_eq!(decision.model.as_deref(), Some("qwen3"));
     let orders: Vec<Vec<String>> = stub.received()[1..]
         .iter()
@@ -113,9 +113,10 @@ async fn both_orders_are_asked_and_averaged() {
         (&json!(true), &json!(20))
     );
     assert_eq!(sent["chat_template_kwargs"]["enable_thinking"], false);
-    // The probe is not asked again.
-    judge.decide(&asked, DEADLINE).await.unwrap();
+    // The probe is neither asked nor paid again.
+    let again = judge.decide(&asked, DEADLINE).await.unwrap();
     assert_eq!(stub.received().len(), 5);
+    assert_eq!(again.usage.input_tokens, 200);
 }
 
 #[tokio::test]
@@ -224,13 +225,23 @@ async fn the_probe_learns_what_the_server_takes() {
         assert!(options(request).len() <= 5);
         assert_eq!(request.json()["max_completion_tokens"], 1);
     }
-    let many: Vec<String> = (0..26).map(|index| format!("link{index}")).collect();
+    // With five letters, what a page offers takes groups of groups.
+    let many: Vec<String> = (0..130)
+        .map(|index| match index {
+            97 => "wanted".to_owned(),
+            _ => format!("link{index}"),
+        })
+        .collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let found = judge.decide(&asked_with(json!({}), &many), DEADLINE).await;
-    assert!(
-        matches!(found, Err(JudgeError::Capability { .. })),
-        "{found:?}"
-    );
+    let asked = asked_with(json!({}), &many);
+    let decision = judge.decide(&asked, DEADLINE).await.unwrap();
+    let answer = choice(&decision);
+    assert_eq!(answer.top().map(|(index, _, _)| index), Some(97));
+    let sum: f64 = answer.probabilities.iter().sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    for request in &stub.received()[4..] {
+        assert!(options(request).len() <= 5);
+    }
 }
 
 #[tokio::test]
@@ -273,6 +284,7 @@ async fn replies_that_are_no_answers_are_refused() {
         ("mass", Some("q"), AnswerFault::Mass),
         ("positive", Some("q"), AnswerFault::Range),
         ("model", None, AnswerFault::Model),
+        ("no model's name", None, AnswerFault::Model),
         ("usage", Some("q"), AnswerFault::Usage),
     ] {
         let stub = Stub::start(move |number, request| {
@@ -288,6 +300,7 @@ async fn replies_that_are_no_answers_are_refused() {
                     }
                     "positive" => first["top_logprobs"][0]["logprob"] = json!(0.5),
                     "model" => body["model"] = json!("another"),
+                    "no model's name" => body["model"] = json!("qwen3\u{0}"),
                     _ => body["usage"]["prompt_tokens"] = json!(1.5),
                 }
             }

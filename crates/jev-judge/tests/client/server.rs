@@ -136,3 +136,70 @@ async fn it_listens_on_loopback_only() {
     let found = serve(listener, judge, ServerConfig::default(), async {}).await;
     assert!(matches!(found, Err(JudgeError::Config { .. })), "{found:?}");
 }
+
+/// Answers when it is let go.
+#[derive(Debug)]
+struct Held {
+    asked: tokio::sync::Semaphore,
+    go: tokio::sync::Semaphore,
+}
+
+#[async_trait::async_trait]
+impl jev_core::ports::Judge for Held {
+    fn identity(&self) -> jev_core::ports::JudgeIdentity {
+        LexicalJudge::new().identity()
+    }
+
+    async fn decide(
+        &self,
+        questionnaire: &jev_core::question::Questionnaire,
+        deadline: Duration,
+    ) -> Result<Decision, JudgeError> {
+        self.asked.add_permits(1);
+        let _go = self.go.acquire().await;
+        LexicalJudge::new().decide(questionnaire, deadline).await
+    }
+}
+
+#[tokio::test]
+async fn the_judge_works_on_a_few_requests_and_the_crowd_is_sent_away() {
+    let judge = Arc::new(Held {
+        asked: tokio::sync::Semaphore::new(0),
+        go: tokio::sync::Semaphore::new(0),
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let config = ServerConfig {
+        at_once: std::num::NonZeroUsize::MIN,
+        ..ServerConfig::default()
+    };
+    let held: Arc<dyn jev_core::ports::Judge> = judge.clone();
+    let serving = tokio::spawn(serve(listener, held, config, std::future::pending()));
+    let body = json!({
+        "model": "jev-latest", "state": "s",
+        "questions": {"q": {"type": "noul", "instructions": "Is it?"}},
+    });
+    let body = serde_json::to_vec(&body).unwrap();
+    // One is worked on and 64 wait: of a hundred, 35 are sent away while none is answered.
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        let (base, body) = (base.clone(), body.clone());
+        calls.spawn(async move { post(&base, body).await });
+    }
+    let mut statuses = Vec::new();
+    while statuses.len() < 35 {
+        let (status, answer) = calls.join_next().await.unwrap().unwrap();
+        assert_eq!(answer["detail"]["error_type"], "overloaded_error");
+        statuses.push(status);
+    }
+    assert_eq!(statuses, vec![503; 35]);
+    judge.asked.acquire().await.unwrap().forget();
+    assert_eq!(judge.asked.available_permits(), 0, "one at a time");
+    judge
+        .go
+        .add_permits(tokio::sync::Semaphore::MAX_PERMITS / 2);
+    while let Some(answered) = calls.join_next().await {
+        assert_eq!(answered.unwrap().0, 200);
+    }
+    serving.abort();
+}

@@ -35,6 +35,8 @@ pub enum Refused {
 pub enum Control {
     /// The forbidden server is reached: the page is a live attack.
     Reaches,
+    /// The same, in the whole browser alone: the headless shell lacks the feature.
+    ReachesInWhole,
     /// It is not: this build refuses by itself, or the page shows something else. Kept against
     /// later builds.
     Silent,
@@ -73,6 +75,13 @@ impl NetworkCase {
     const fn clicked(self) -> Self {
         Self {
             trigger: Trigger::Click,
+            ..self
+        }
+    }
+
+    const fn in_whole(self) -> Self {
+        Self {
+            control: Control::ReachesInWhole,
             ..self
         }
     }
@@ -154,7 +163,7 @@ pub const NETWORK_CASES: &[NetworkCase] = &[
     case("form-target-frame", &[Refused::Methods]),
     case("frameset", &[Refused::Documents]),
     case("geolocation", &[]).silent(),
-    case("icon", &[]),
+    case("icon", &[]).in_whole(),
     case("iframe", &[Refused::Documents]),
     case("iframe-blob", &[Refused::Resources]),
     case("iframe-credentialless", &[Refused::Documents]),
@@ -200,8 +209,8 @@ pub const NETWORK_CASES: &[NetworkCase] = &[
     case("navigate-file", &[]).clicked().silent(),
     case("navigate-javascript", &[Refused::Resources]).clicked(),
     case("navigate-view-source", &[]).clicked().silent(),
-    case("payment-request", &[]),
-    case("payment-request-click", &[]).clicked(),
+    case("payment-request", &[]).in_whole(),
+    case("payment-request-click", &[]).clicked().in_whole(),
     case("picture-in-picture", &[]).clicked(),
     case("preconnect", &[]).silent(),
     case("prefetch", &[Refused::Kinds]),

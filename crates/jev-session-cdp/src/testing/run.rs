@@ -147,8 +147,9 @@ pub async fn run_controls(
         .map(|(case, site, _)| {
             let reached = site.as_ref().and_then(reached).is_some();
             let faults = match (case.control, reached) {
-                (Control::Reaches, false) => vec![CaseFault::Harmless],
-                (Control::Reaches, true) | (Control::Silent, _) => Vec::new(),
+                (Control::Reaches | Control::ReachesInWhole, false) => vec![CaseFault::Harmless],
+                (Control::Reaches | Control::ReachesInWhole, true)
+                | (Control::Silent, true | false) => Vec::new(),
             };
             CaseReport::of(case, site.as_ref(), faults)
         })

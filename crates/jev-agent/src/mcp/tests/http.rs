@@ -9,13 +9,13 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::testing::GOAL;
 
-struct Running {
-    address: SocketAddr,
+pub(super) struct Running {
+    pub(super) address: SocketAddr,
     stop: CancellationToken,
     served: JoinHandle<std::io::Result<()>>,
 }
 
-async fn listen(server: &Arc<Server>, options: HttpOptions) -> Running {
+pub(super) async fn listen(server: &Arc<Server>, options: HttpOptions) -> Running {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let stop = CancellationToken::new();
@@ -30,15 +30,15 @@ async fn listen(server: &Arc<Server>, options: HttpOptions) -> Running {
     }
 }
 
-struct Answer {
-    status: u16,
+pub(super) struct Answer {
+    pub(super) status: u16,
     headers: String,
-    body: String,
+    pub(super) body: String,
 }
 
 impl Answer {
     /// The JSON-RPC message in the body, or in the body's last event.
-    fn message(&self) -> Value {
+    pub(super) fn message(&self) -> Value {
         let json = self
             .body
             .lines()
@@ -56,7 +56,12 @@ impl Answer {
     }
 }
 
-async fn send(address: SocketAddr, method: &str, headers: &str, body: &[u8]) -> TcpStream {
+pub(super) async fn send(
+    address: SocketAddr,
+    method: &str,
+    headers: &str,
+    body: &[u8],
+) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!(
         "{method} /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
@@ -70,7 +75,7 @@ async fn send(address: SocketAddr, method: &str, headers: &str, body: &[u8]) -> 
     stream
 }
 
-async fn post(address: SocketAddr, headers: &str, body: &[u8]) -> Answer {
+pub(super) async fn post(address: SocketAddr, headers: &str, body: &[u8]) -> Answer {
     let mut stream = send(address, "POST", headers, body).await;
     let mut bytes = Vec::new();
     let _ = soon("an answer", stream.read_to_end(&mut bytes)).await;
@@ -106,7 +111,7 @@ fn unchunked(headers: &str, body: &str) -> String {
     out
 }
 
-fn initialize() -> Vec<u8> {
+pub(super) fn initialize() -> Vec<u8> {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": LEGACY, "capabilities": {},
         "clientInfo": {"name": "raw", "version": "1"}
@@ -122,7 +127,7 @@ fn call(id: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-async fn begun(address: SocketAddr) -> String {
+pub(super) async fn begun(address: SocketAddr) -> String {
     let answer = post(address, "", &initialize()).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     let session = answer.header("mcp-session-id").unwrap();

@@ -375,7 +375,7 @@ async fn a_client_reads_its_own_last_trajectory_and_no_other() {
     let server = Server::new(
         vec![Arc::new(tool)],
         &McpSettings::default(),
-        Ruling::Allow,
+        Arc::new(Ruling::Allow),
         Traces::Written,
     )
     .unwrap();
@@ -442,7 +442,7 @@ async fn another_tool_can_be_plugged_in_and_hears_when_its_client_goes() {
     let server = Server::new(
         vec![Arc::new(reading_tool(&world)), Arc::new(tool)],
         &McpSettings::default(),
-        Ruling::Allow,
+        Arc::new(Ruling::Allow),
         Traces::Not,
     )
     .unwrap();
@@ -466,7 +466,7 @@ async fn another_tool_can_be_plugged_in_and_hears_when_its_client_goes() {
             Arc::new(reading_tool(&world)),
         ],
         &McpSettings::default(),
-        Ruling::Allow,
+        Arc::new(Ruling::Allow),
         Traces::Not,
     );
     assert!(matches!(twice, Err(ServerError::DuplicateTool { .. })));

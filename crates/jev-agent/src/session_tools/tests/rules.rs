@@ -3,7 +3,7 @@
 use jev_core::limits::CLOSE_GRACE;
 
 use super::*;
-use crate::permission::PermissionRequest;
+use crate::permission::{Consent, PermissionRequest};
 
 fn code(result: Result<ToolReply, ToolError>) -> &'static str {
     result.err().map_or("none", |error| error.code())

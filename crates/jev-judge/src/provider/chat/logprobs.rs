@@ -77,12 +77,20 @@ pub(super) fn read(body: &[u8], letters: usize) -> Result<ReadOut, AnswerFault> 
         missing_mass: (1.0 - seen).max(0.0),
         bounded: u32::try_from(bounded).unwrap_or(u32::MAX),
         usage: usage(reply.get("usage"))?,
-        model: reply
-            .get("model")
-            .and_then(Value::as_str)
-            .filter(|name| is_model_name(name))
-            .map(str::to_owned),
+        model: model(reply.get("model"))?,
     })
+}
+
+/// Not every server names the model; a name that can't be one is no answer from the one asked.
+fn model(value: Option<&Value>) -> Result<Option<String>, AnswerFault> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value
+            .as_str()
+            .filter(|name| is_model_name(name))
+            .map(|name| Some(name.to_owned()))
+            .ok_or(AnswerFault::Model),
+    }
 }
 
 /// Tokens and their log-probabilities.
