@@ -155,6 +155,10 @@ pub(crate) struct ReadArgs {
     /// context of its own is used there, and the network boundary is weaker: docs/security.md.
     #[arg(long, value_name = "URL")]
     pub connect: Option<String>,
+    /// Let names on the list stand for addresses of a private network, as sites of an intranet do.
+    /// Without it only addresses in numbers and `localhost` lead there.
+    #[arg(long)]
+    pub private_names: bool,
     /// Read pages without running their scripts.
     #[arg(long)]
     pub no_page_scripts: bool,

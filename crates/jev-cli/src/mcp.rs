@@ -11,9 +11,11 @@ use jev_agent::config::{Build, Config, FILE_NAME};
 use jev_agent::mcp::{Bearer, Ended, HttpOptions, Server, Traces};
 use jev_agent::tool::{Discreet, Tool, Tracing};
 use jev_agent::trajectory::KeepPictures;
+use jev_core::policy::Permission;
 use jev_core::ports::SessionFactory;
 use jev_core::redact::Redactor;
 use jev_session_cdp::find::Preference;
+use jev_session_cdp::network::policy::PrivateNames;
 use jev_session_cdp::{CdpSessionFactory, SessionOptions};
 use tokio::net::TcpListener;
 
@@ -99,6 +101,10 @@ fn server(config: &Config, args: &McpArgs) -> Result<Arc<Server>, UsageError> {
     let factory: Arc<dyn SessionFactory> = Arc::new(CdpSessionFactory::new(SessionOptions {
         chrome,
         preference: preference(config.browser.build),
+        private: match config.browser.private_names {
+            Permission::Allowed => PrivateNames::Allow,
+            Permission::Denied => PrivateNames::Refuse,
+        },
         ..SessionOptions::default()
     }));
     let tracing = tracing(config, &args.trace)?;

@@ -13,7 +13,7 @@ use jev_core::ids::Scope;
 use jev_core::limits::{CANDIDATES, NO_PROGRESS, STALE, STATE_CHARS, STEPS};
 use jev_core::ports::{JudgeKind, Verifier};
 use jev_session_cdp::SessionOptions;
-use jev_session_cdp::network::policy::PageScripts;
+use jev_session_cdp::network::policy::{PageScripts, PrivateNames};
 use jev_verify::{Criteria, VerifierSpec};
 
 use crate::args::{LayoutArg, ModeArg, ReachArg, ReadArgs};
@@ -121,6 +121,11 @@ fn session(args: &ReadArgs, notices: &mut Vec<String>) -> Result<SessionOptions,
     Ok(SessionOptions {
         chrome: args.chrome.clone(),
         connect,
+        private: if args.private_names {
+            PrivateNames::Allow
+        } else {
+            PrivateNames::Refuse
+        },
         scripts: if args.no_page_scripts {
             PageScripts::Off
         } else {
