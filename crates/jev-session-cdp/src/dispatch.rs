@@ -26,6 +26,9 @@ use crate::world::Method;
 pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
 /// The same while something that the action may have asked for is being fetched.
 const FETCHING: Duration = Duration::from_millis(1500);
+/// How long what was fetched may take to be made use of: it has left us, and still has to reach a
+/// page that may be busy.
+const USING: Duration = Duration::from_millis(400);
 
 /// What the world says of an action.
 #[derive(Debug, Deserialize)]
@@ -284,7 +287,7 @@ impl Dispatch<'_> {
     async fn late(&self) -> Option<Acted> {
         let mut in_flight = self.reader.tab().in_flight();
         let off = self.reader.scripts() == PageScripts::Off;
-        let options = json!({"patience": millis(PATIENCE), "keep": true, "off": off});
+        let options = json!({"patience": millis(USING), "keep": true, "off": off});
         loop {
             in_flight.wait_for(|count| *count == 0).await.ok()?;
             let asked = self

@@ -163,9 +163,10 @@ pub(crate) fn alive(reader: &Reader) -> Result<(), Stop> {
 /// The loader of the navigation that is meant: of the right address if there is one, else the first.
 fn loader_of(page: &Page, mark: &Mark, expected: &Expected) -> Option<String> {
     let fresh = || {
-        let (own, inside) = match expected.own {
-            true => (Some(page.own.after(mark.starts)), None),
-            false => (None, Some(page.inside.after(mark.inside))),
+        let (own, inside) = if expected.own {
+            (Some(page.own.after(mark.starts)), None)
+        } else {
+            (None, Some(page.inside.after(mark.inside)))
         };
         let all = own.into_iter().flatten();
         all.chain(inside.into_iter().flatten())
