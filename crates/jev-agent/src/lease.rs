@@ -247,3 +247,27 @@ impl Session for Lease {
         }
     }
 }
+
+#[cfg(test)]
+mod conformance {
+    use jev_core::testing::{self, Clock};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lease_of_a_tab_conforms() {
+        let (site, case) = crate::testing::conformance_case();
+        let opened = site
+            .open(case.request.clone(), Duration::from_secs(1))
+            .await;
+        let tab = Tab::new(opened.unwrap(), 100);
+        let clock = Clock::new(tokio::time::sleep);
+        let leases = tab.leases();
+        assert_eq!(
+            testing::session(leases.as_ref(), &case, &clock).await,
+            Ok(())
+        );
+        // The tab outlives its leases.
+        assert!(tab.observe(Duration::from_secs(1)).await.is_ok());
+    }
+}

@@ -22,9 +22,11 @@ use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_core::snapshot::{
     Candidate, Omitted, Placement, Role, ScrollState, Settled, Snapshot, SnapshotParts,
 };
+use jev_core::testing::SessionCase;
 use jev_verify::VerifierSpec;
 use tokio::sync::Notify;
 
+use crate::pages::{Page, PageSite};
 use crate::source::Source;
 
 pub(crate) const START: &str = "http://h/help/index.html";
@@ -221,4 +223,23 @@ impl Judge for FollowsLinks {
             ..Decision::default()
         })
     }
+}
+
+/// A site of two pages and how to open it, for the suite of sessions.
+pub(crate) fn conformance_case() -> (PageSite, SessionCase) {
+    let start = Page::new(START, "Help", "How can we help?")
+        .and_then(|page| page.link("Warranty policy", POLICY))
+        .unwrap();
+    let site = PageSite::new([start, Page::new(POLICY, "Warranty", POLICY_TEXT).unwrap()]);
+    let case = SessionCase {
+        request: OpenRequest {
+            scope: Scope::new("ada", "session-1", "tab-1").unwrap(),
+            start: CanonicalUrl::parse(START).unwrap(),
+            access: AccessList::parse(["http://h/help/*"]).unwrap(),
+            actions: ActionPolicy::read_only(),
+            reach: jev_core::contract::Reach::Document,
+        },
+        link: "Warranty policy".to_owned(),
+    };
+    (site, case)
 }

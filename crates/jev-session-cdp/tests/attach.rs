@@ -20,6 +20,7 @@ use jev_core::permit::Permit;
 use jev_core::policy::ActionPolicy;
 use jev_core::ports::{CloseOutcome, OpenRequest, SessionFactory};
 use jev_core::receipt::{AppliedEffect, Receipt};
+use jev_core::testing::{self, Clock, SessionCase};
 use jev_session_cdp::attach::{BoundaryKind, BrowserAddress};
 use jev_session_cdp::error::LaunchError;
 use jev_session_cdp::find::{Flavour, Preference, find};
@@ -296,4 +297,34 @@ async fn only_this_machines_browsers_are_attached_to() {
         let error = refused(&address, short).await;
         assert!(matches!(error, LaunchError::Attach(_)), "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_in_a_browser_that_runs_already_conforms() {
+    let server = Server::start(|asked| match asked.target.as_str() {
+        "/" => Reply::of(
+            "text/html",
+            "<title>Start</title><a href=/two>Two</a><p>Text.",
+        ),
+        _ => Reply::of("text/html", "<title>Two</title><p>The second page."),
+    })
+    .await
+    .unwrap();
+    let theirs = theirs(Preference::Shell).await;
+    let factory = CdpSessionFactory::new(SessionOptions {
+        connect: Some(theirs.socket.parse().unwrap()),
+        ..SessionOptions::default()
+    });
+    let case = SessionCase {
+        request: OpenRequest {
+            scope: Scope::new("attach", "conformance", "tab").unwrap(),
+            start: CanonicalUrl::parse(&format!("{}/", server.origin())).unwrap(),
+            access: AccessList::parse([server.origin().as_str()]).unwrap(),
+            actions: ActionPolicy::read_only(),
+            reach: Reach::Document,
+        },
+        link: "Two".to_owned(),
+    };
+    let clock = Clock::new(tokio::time::sleep).with_patience(Duration::from_secs(60));
+    assert_eq!(testing::session(&factory, &case, &clock).await, Ok(()));
 }

@@ -93,6 +93,19 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     "verify-first-skipped": "new pages go to the judge unverified" {
         "navigator/observing.rs": "                if verify {" => "                if verify && self.pending_end.is_some() {";
     }
+    "give-up-unverified": "the last page of a run that gives up is not verified where pages are not verified first" {
+        "navigator/observing.rs": "VerifyFirst::Off => self.pending_end.is_some()," => "VerifyFirst::Off => false,";
+    }
+    "a-void-verdict-refuses": "a verdict that is not bound to goal and page counts as a refusal" {
+        "navigator/verifying.rs": "if verification.refuses(&self.goal_digest, snapshot.version()) {" => "if !verification.version.as_str().is_empty() {";
+    }
+    "blank-evidence": "evidence of white space counts" {
+        "verification.rs": "self.quote.trim().is_empty()" => "self.quote.is_empty()";
+    }
+    "version-without-text": "the version of a page does not depend on its text" {
+        "snapshot.rs": "            .part(&parts.title)
+            .part(&collapsed);" => "            .part(&parts.title);";
+    }
     "rebind-for-ever": "a page that will not hold still is verified again without bound" {
         "navigator/observing.rs": "None if self.spent.charge_rebind(&self.contract.limits).is_ok() =>" => "None if self.spent.rebinds < 1_000 =>";
     }
@@ -108,6 +121,17 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     }
     "permit-for-another-page": "the permit is bound to another document" {
         "navigator/dispatching.rs": "            page.document.clone()," => "            crate::ids::DocumentId::new(page.url.clone()),";
+    }
+    "permit-for-another-version": "the permit is bound to another version of the page" {
+        "permit.rs": "            document,
+            version,
+            url,
+            action,
+        }" => "            document,
+            version: PageVersion::new(format!(\"{version} \")),
+            url,
+            action,
+        }";
     }
     "dispatch-in-shadow": "SHADOW acts on the proposal" {
         "navigator/judging.rs": "        if self.contract.mode == Mode::Shadow {" => "        if self.contract.mode == Mode::Off {";
@@ -213,7 +237,45 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     "tokens-uncounted": "tokens are not summed" {
         "navigator/judging.rs": "self.spent.usage.add(decision.usage);" => "self.spent.usage = decision.usage;";
     }
+    "our-words-are-free": "the words that every question holds are not counted" {
+        "asking/fit.rs": "const FIXED: usize = 3_000;" => "const FIXED: usize = 0;";
+    }
+    "tokens-overflow": "tokens are summed without regard to the largest number" {
+        "question.rs": "self.input_tokens.saturating_add(other.input_tokens)" => "self.input_tokens + other.input_tokens";
+    }
     // What is offered.
+    "an-address-on-any-host": "an allowed folder is allowed on every host" {
+        "access.rs": "Self::Prefix(prefix) => url.as_str().starts_with(prefix.as_str())," => "Self::Prefix(prefix) => url.url().path().starts_with(prefix.url().path()),";
+    }
+    "the-whole-origin": "an allowed folder allows its whole origin" {
+        "access.rs": "Self::Prefix(prefix) => url.as_str().starts_with(prefix.as_str())," => "Self::Prefix(prefix) => url.origin() == prefix.origin(),";
+    }
+    "the-denied-is-offered": "a control that the host denies is offered" {
+        "policy.rs": "if named(&self.deny) || named(&self.reserve) {" => "if named(&self.reserve) {";
+    }
+    "the-reserved-is-offered": "a control that the host keeps for itself is offered" {
+        "policy.rs": "if named(&self.deny) || named(&self.reserve) {" => "if named(&self.deny) {";
+    }
+    "discover-unasked": "low-risk controls are offered although the host did not ask for it" {
+        "policy.rs": "self.discover == Discovery::LowRisk && low_risk" => "low_risk";
+    }
+    "discover-consequences": "controls that speak of consequences count as low-risk" {
+        "policy.rs": "low_risk && !is_consequential(name)" => "low_risk";
+    }
+    "names-that-clash": "a candidate whose id is not its own is offered" {
+        "navigator/judging.rs": "!unnamed.contains(index)" => "(unnamed.is_empty() || *index < usize::MAX)";
+    }
+    "names-from-the-page": "options are named by the page's labels" {
+        "asking/render.rs": "            name: candidate.id.as_str().to_owned()," => "            name: candidate.label.clone(),";
+    }
+    "no-way-to-say-none": "`none` is not among the targets" {
+        "asking/render.rs": "    options.push(operation_option(Operation::None));
+" => "";
+    }
+    "finalists-by-place": "with more windows than finalists the first on the page stay" {
+        "asking.rs": "        finalists.sort_by(|a, b| b.1.total_cmp(&a.1));
+" => "";
+    }
     "offer-the-rejected": "a target that was refused is offered again" {
         "navigator/dispatching.rs": "                        .was_rejected(&page.document, acted.key.clone());" => "                        .was_rejected(&crate::ids::DocumentId::new(page.url.clone()), acted.key.clone());";
     }
@@ -242,6 +304,40 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     }
     "drop-the-finalists": "of each window the least likely targets reach the decision" {
         "asking.rs": "ranked.sort_by(|a, b| b.1.total_cmp(&a.1));" => "ranked.retain(|(_, p)| *p < 0.5);";
+    }
+    // The next run on the same tab.
+    "forget-the-unknown": "the next run may do again what may have been done" {
+        "navigator.rs": "                progress.is_unknown(ActionKey::new(action.operation(), target));
+" => "                let _ = target;
+";
+    }
+    "forget-dead-ends": "the next run is offered what led nowhere" {
+        "progress.rs": "            dead_addresses: self.dead_addresses.clone(),
+" => "";
+    }
+    "forget-rejections": "the next run is offered what was refused on the same document" {
+        "progress.rs": "            rejected: self.rejected.clone(),
+" => "";
+    }
+    "forget-the-history": "the next run is told nothing of this one" {
+        "navigator.rs": "[self.earlier.as_slice(), self.history.as_slice()].concat()" => "self.earlier.to_vec()";
+    }
+    "forget-a-late-receipt": "a receipt at the end of the budget changes nothing for the next run" {
+        "navigator/dispatching.rs": "                if let Some(acted) = self.land_receipt(receipt) {
+                    self.remember_unseen(acted);
+                }
+" => "                self.settle_receipt(receipt);
+";
+    }
+    "forget-a-step-cut-off": "an action whose result was never looked at is not told" {
+        "navigator/closing.rs": "            let acted = acted.clone();
+            self.remember_unseen(acted);
+" => "            let _ = acted;
+";
+    }
+    "undo-the-host": "going back is offered although the host went elsewhere by itself" {
+        "carried.rs": "        self.back_depth = 0;
+" => "";
     }
     // Answers.
     "answers-by-kind": "an answer of the right kind is taken whatever its id" {

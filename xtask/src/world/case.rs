@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use jev_core::action::Operation;
-use jev_core::carried::HISTORY_MAX;
 use jev_core::contract::{Contract, Mode};
 use jev_core::effect::{Effect, EffectKind};
 use jev_core::history::{
@@ -362,7 +361,7 @@ impl Case {
         if let Some(after) = self.navigator.report() {
             self.witness.reports = Some((report, after));
         }
-        self.witness.told_on = self.told_on();
+        self.witness.told_on = Some(self.told_on());
         self.witness.telemetry = ending::telemetry_json(&self.witness);
         if self.witness.contract.mode == Mode::Shadow {
             self.witness.off_output = ending::off_output(&self.witness.contract, &self.told);
@@ -370,9 +369,8 @@ impl Case {
         self.check()
     }
 
-    /// Of how many actions the next run is told, and how many there were; nothing when there were
-    /// more than are told.
-    fn told_on(&self) -> Option<(usize, usize)> {
+    /// Of how many actions the next run is told, and how many there were.
+    fn told_on(&self) -> (usize, usize) {
         let carried = self.navigator.carry();
         let history = carried.history();
         let is_action = |entry: &&HistoryEntry| match entry.operation {
@@ -388,7 +386,7 @@ impl Case {
             HistoryOperation::Host(_) => false,
         };
         let told = history.iter().filter(is_action).count();
-        (history.len() < HISTORY_MAX).then_some((told, self.acted + self.witness.intents.len()))
+        (told, self.acted + self.witness.intents.len())
     }
 
     fn live(&self) -> Result<(), Failure> {

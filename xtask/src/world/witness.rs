@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use jev_core::access::CanonicalUrl;
 use jev_core::action::{Action, Operation};
 use jev_core::asking::Ask;
 use jev_core::contract::{Contract, Mode, VerifyFirst};
 use jev_core::effect::{Effect, EffectKind, Timer};
 use jev_core::error::Sent;
-use jev_core::ids::{EffectId, IntentId, PageVersion};
+use jev_core::ids::{EffectId, IntentId};
 use jev_core::input::Input;
 use jev_core::ledger::Spent;
 use jev_core::navigator::{Navigator, PhaseName};
@@ -147,11 +148,11 @@ pub struct Witness {
     /// those that there were.
     pub told_on: Option<(usize, usize)>,
     /// Pages that the verifier has refused, for this goal.
-    refused: HashSet<PageVersion>,
+    refused: HashSet<Content>,
     /// The verifier was given a page since the last look.
     shown: bool,
     /// The page that was looked at last and may be used.
-    front: Option<PageVersion>,
+    front: Option<Content>,
     due_receipt: Option<&'static str>,
     stopped: bool,
     unknown_seen: bool,
@@ -159,6 +160,19 @@ pub struct Witness {
     asked: Option<(Arc<Ask>, Arc<Questionnaire>)>,
     choice: Option<Choice>,
     memory: Memory,
+}
+
+/// What a page shows, told apart without its version, which the code under test works out.
+type Content = u64;
+
+fn content(page: &Snapshot) -> Content {
+    let mut hasher = DefaultHasher::new();
+    (&page.url, &page.title, &page.text).hash(&mut hasher);
+    for candidate in &page.candidates {
+        let href = candidate.href.as_ref().map(CanonicalUrl::as_str);
+        (&candidate.label, href).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn answers(input: &Input, kind: &str) -> bool {
@@ -267,7 +281,7 @@ impl Witness {
         if self.is_running() {
             self.reference.digest().hash(into);
             (self.stopped, self.unknown_seen).hash(into);
-            let mut refused: Vec<&PageVersion> = self.refused.iter().collect();
+            let mut refused: Vec<&Content> = self.refused.iter().collect();
             refused.sort();
             (refused, self.shown).hash(into);
             self.memory.digest(self.in_flight).hash(into);
@@ -376,14 +390,14 @@ impl Witness {
         {
             // What is someone else's or not allowed says nothing.
             self.memory.looked(page);
-            self.front = Some(page.version().clone());
+            self.front = Some(content(page));
             self.shown = false;
         } else if let (Input::Verified(_, verification), Some(page)) = (input, &self.verifying)
             && let Verdict::Refused(_) = verification.verdict
             && verification.version == *page.version()
             && verification.goal == self.contract.goal.digest()
         {
-            self.refused.insert(page.version().clone());
+            self.refused.insert(content(page));
         }
     }
 

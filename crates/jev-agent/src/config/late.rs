@@ -57,14 +57,12 @@ pub(super) fn load_beside(judge: &Arc<LateJudge>) {
 
 #[async_trait]
 impl Judge for LateJudge {
+    /// The same before it is loaded and after: what was configured. Its answers name the model.
     fn identity(&self) -> JudgeIdentity {
-        match self.loaded.get() {
-            Some(judge) => judge.identity(),
-            None => JudgeIdentity {
-                name: self.settings.spec.to_string(),
-                model: self.settings.model.clone(),
-                kind: JudgeKind::Ranks,
-            },
+        JudgeIdentity {
+            name: self.settings.spec.to_string(),
+            model: self.settings.model.clone(),
+            kind: JudgeKind::Ranks,
         }
     }
 

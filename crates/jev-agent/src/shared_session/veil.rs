@@ -133,3 +133,21 @@ impl Judge for VeiledJudge {
         }
     }
 }
+
+#[cfg(test)]
+mod conformance {
+    use jev_core::testing::{self, Clock};
+    use jev_judge::lexical::LexicalJudge;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_veiled_judge_conforms() {
+        let veiled = VeiledJudge::new(Arc::new(LexicalJudge), Redactor::new());
+        let clock = Clock::new(tokio::time::sleep);
+        assert!(testing::judge(&veiled, &clock).await.is_ok());
+        veiled.hide(&TypedText::new("Warranty and returns").unwrap());
+        let answered = testing::judge(&veiled, &clock).await.unwrap();
+        assert!(answered.refused.is_empty(), "{answered:?}");
+    }
+}

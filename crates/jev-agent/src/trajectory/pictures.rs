@@ -187,3 +187,21 @@ impl Session for Pictured {
         self.session.close(grace).await
     }
 }
+
+#[cfg(test)]
+mod conformance {
+    use jev_core::testing::{self, Clock};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_whose_pictures_are_kept_conforms() {
+        let (site, case) = crate::testing::conformance_case();
+        let folder = tempfile::tempdir().unwrap();
+        let pictures = Pictures::new(folder.path().to_owned(), 1 << 20);
+        let watched = pictures.watch(Arc::new(site));
+        let clock = Clock::new(tokio::time::sleep);
+        let outcome = testing::session(watched.as_ref(), &case, &clock).await;
+        assert_eq!(outcome, Ok(()));
+    }
+}

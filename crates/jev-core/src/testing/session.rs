@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{Broken, Clock, DEADLINE, abandon, both, hold};
-use crate::action::Action;
+use crate::action::{Action, Operation, ScrollDirection};
 use crate::error::{Sent, SessionError};
 use crate::ids::{CandidateId, IntentId};
 use crate::limits::CLOSE_GRACE;
@@ -85,7 +85,8 @@ impl Tried<'_> {
         self.refuses(&first, &link).await?;
         self.waits().await?;
         let second = self.follows(&first, link).await?;
-        self.goes_back(&second, &first).await
+        self.goes_back(&second, &first).await?;
+        self.is_given_up().await
     }
 
     async fn look(&self) -> Result<Snapshot, Broken> {
@@ -118,6 +119,12 @@ impl Tried<'_> {
             || format!("{ids:?} for {} candidates", page.candidates.len()),
         )?;
         for candidate in &page.candidates {
+            hold(
+                !candidate.id.as_str().trim().is_empty()
+                    && !Operation::is_option_name(candidate.id.as_str()),
+                "no candidate's id is blank or the name of an operation",
+                || format!("{candidate:?}"),
+            )?;
             hold(
                 candidate.label == crate::snapshot::collapse(&candidate.label)
                     && !candidate.label.is_empty(),
@@ -246,13 +253,46 @@ impl Tried<'_> {
         )
     }
 
+    /// A run that is cancelled drops a dispatch half-way: what came of it is nobody's to know, and
+    /// the session goes on.
+    async fn is_given_up(&self) -> Result<(), Broken> {
+        let page = self.look().await?;
+        let target = self.link(&page)?;
+        let permit = Permit::for_testing(IntentId(5), &page, Action::Click { target });
+        abandon(self.session.dispatch(permit, DEADLINE)).await;
+        let scroll = Action::Scroll {
+            direction: ScrollDirection::Down,
+            pages: 1,
+        };
+        let after = self.look().await?;
+        self.dispatch(6, &after, scroll).await?;
+        self.look().await.map(|_| ())
+    }
+
     async fn closes(&self) -> Result<(), Broken> {
-        // A look under way when the session closes ends too, in whatever way.
-        let closing = both(
-            self.session.close(CLOSE_GRACE),
-            self.session.observe(DEADLINE),
-        );
-        let (report, _) = self.clock.bounded(DEADLINE, closing).await?;
+        // A dispatch and a look under way when the session closes end too, in whatever way; what
+        // begins after the close is not sent.
+        let page = self.session.observe(DEADLINE);
+        let page = self.clock.bounded(DEADLINE, page).await?;
+        let permit = |intent| {
+            let page = page.as_ref().ok()?;
+            Some(Permit::for_testing(IntentId(intent), page, Action::Back))
+        };
+        let dispatch = async |intent| match permit(intent) {
+            Some(permit) => Some(self.session.dispatch(permit, DEADLINE).await),
+            None => None,
+        };
+        let under_way = both(dispatch(7), self.session.observe(DEADLINE));
+        let closing = both(self.session.close(CLOSE_GRACE), dispatch(8));
+        let closing = both(under_way, closing);
+        let (_, (report, after)) = self.clock.bounded(DEADLINE, closing).await?;
+        hold(
+            after
+                .as_ref()
+                .is_none_or(|after| matches!(after, Err(error) if error.sent == Sent::SurelyNot)),
+            "a dispatch that begins after a close is surely not sent",
+            || format!("{after:?}"),
+        )?;
         hold(
             matches!(report.outcome, CloseOutcome::Clean | CloseOutcome::Killed),
             "the first close closes",
@@ -277,7 +317,7 @@ impl Tried<'_> {
         let wait = self.clock.bounded(DEADLINE, wait).await?;
         hold(wait.is_err(), rule, || format!("{wait:?} to a wait"))?;
         let page = super::page(self.case.request.start.as_str(), "", "");
-        let permit = Permit::for_testing(IntentId(5), &page, Action::Reload);
+        let permit = Permit::for_testing(IntentId(9), &page, Action::Reload);
         let dispatch = self.session.dispatch(permit, DEADLINE);
         let dispatch = self.clock.bounded(DEADLINE, dispatch).await?;
         hold(
