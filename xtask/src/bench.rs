@@ -2,6 +2,8 @@
 //! program with a report, never a timed test.
 
 mod core;
+#[cfg(feature = "embedded")]
+mod embedded;
 mod floor;
 mod step;
 
@@ -15,28 +17,32 @@ use crate::run::Failure;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
 }
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// One step (look, guarded click, new document at rest, look) against the raw protocol: one
-    /// evaluate that looks and clicks, and the new document's DOMContentLoaded.
+    /// What is measured when nothing is named: one step (look, guarded click, new document at rest,
+    /// look) against the raw protocol: one evaluate that looks and clicks, and the new document's
+    /// DOMContentLoaded.
     Step(step::Arguments),
+    /// Thirty labels through the embedded judge's model, new and cached, and its memory.
+    Embedded,
     /// One input to the navigator: `handle` and draining on a page of 100 candidates, with its bound.
-    Core(core::Arguments),
+    Core,
 }
 
 /// `cargo xtask bench`.
 pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let arguments = match &arguments.what {
-        What::Core(arguments) => return core::command(arguments),
-        What::Step(arguments) => arguments,
-    };
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::Unreadable {
-        what: format!("the runtime did not start: {error}"),
-    })?;
-    runtime.block_on(step::command(arguments))
+    match &arguments.what {
+        Some(What::Core) => core::command(),
+        #[cfg(feature = "embedded")]
+        Some(What::Embedded) => embedded::command(),
+        #[cfg(not(feature = "embedded"))]
+        Some(What::Embedded) => crate::eval::with_embedded(),
+        Some(What::Step(arguments)) => step::command(arguments),
+        None => step::command(&step::Arguments::default()),
+    }
 }
 
 fn failed(what: impl std::fmt::Display) -> Failure {

@@ -161,8 +161,8 @@ pub(crate) fn oracle() -> Result<(), Failure> {
 }
 
 /// Starts this program again, built with the embedded judge.
-fn with_embedded() -> Result<(), Failure> {
-    eprintln!("eval: building with the embedded judge; from nothing that takes some minutes");
+pub(crate) fn with_embedded() -> Result<(), Failure> {
+    eprintln!("building with the embedded judge; from nothing that takes some minutes");
     let mut command = run::cargo();
     command
         .args([

@@ -3,6 +3,8 @@
 
 mod live;
 mod scripted;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 use std::time::Duration;

@@ -15,6 +15,7 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use jev_core::digest::Digester;
+use jev_core::policy::Permission;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -78,6 +79,8 @@ pub struct BrowserSettings {
     pub chrome: Option<PathBuf>,
     /// Which build to take when both are found.
     pub build: Build,
+    /// Whether names on a list may stand for addresses of a private network.
+    pub private_names: Permission,
 }
 
 /// The two builds of the browser.
@@ -264,6 +267,9 @@ fn read_browser(mut table: Table, folder: &Path) -> Result<BrowserSettings, Conf
         }),
         build: table
             .word("build", &[("shell", Build::Shell), ("full", Build::Full)])?
+            .unwrap_or_default(),
+        private_names: table
+            .word("private_names", &source::PERMISSIONS)?
             .unwrap_or_default(),
     };
     table.finish()?;

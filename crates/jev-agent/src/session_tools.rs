@@ -5,6 +5,7 @@
 //! away, and when they lie idle.
 
 mod arguments;
+mod ask;
 mod calls;
 mod definitions;
 mod reply;
@@ -156,7 +157,7 @@ impl Tool for SessionTool {
         let context = call.context.ok_or(ToolError::ScopeAndGoalRequired(
             crate::tool::GoalFault::NoContext,
         ))?;
-        let ask = calls::Ask::read(self.verb, call.arguments, &self.sessions)?;
+        let ask = ask::Ask::read(self.verb, call.arguments, &self.sessions)?;
         // A session that is not there is told before anybody is asked about it.
         let owner = store::Owner::of(context, call.connection);
         self.sessions.check(&ask, &owner)?;

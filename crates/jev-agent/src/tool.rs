@@ -61,6 +61,7 @@
 //! ```
 
 mod definition;
+mod discreet;
 mod error;
 
 use std::path::PathBuf;
@@ -79,6 +80,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use definition::evidence_schema;
 pub use definition::{Effects, Naming, ToolDefinition};
+pub use discreet::Discreet;
 pub use error::{ArgumentFault, ConsentFault, GoalFault, SessionFault, ToolError};
 
 use crate::config::{ConfigError, Overrides, ReadSettings};

@@ -138,6 +138,15 @@ pub(crate) struct ReadArgs {
         allow_hyphen_values = true
     )]
     pub max_state_chars: String,
+    /// Candidates in one question to the judge, 1 to 254; more are narrowed down first. A small
+    /// server takes few: 15 for one of 26 options.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "128",
+        allow_hyphen_values = true
+    )]
+    pub max_candidates: String,
     /// The browser to use. Default: found by search; JEV_CHROME names one too.
     #[arg(long, value_name = "PATH")]
     pub chrome: Option<PathBuf>,
@@ -146,6 +155,10 @@ pub(crate) struct ReadArgs {
     /// context of its own is used there, and the network boundary is weaker: docs/security.md.
     #[arg(long, value_name = "URL")]
     pub connect: Option<String>,
+    /// Let names on the list stand for addresses of a private network, as sites of an intranet do.
+    /// Without it only addresses in numbers and `localhost` lead there.
+    #[arg(long)]
+    pub private_names: bool,
     /// Read pages without running their scripts.
     #[arg(long)]
     pub no_page_scripts: bool,

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use jev_agent::CancellationToken;
+use jev_agent::chat::ConversationError;
 use jev_agent::runtime::demos::Demo;
-use jev_agent::scenario::{self, Cast, Played, QUESTION};
+use jev_agent::scenario::{self, Cast, Played, QUESTION, ScenarioError};
 use jev_core::access::CanonicalUrl;
 use jev_core::contract::VerifyFirst;
 use jev_core::ports::{Judge, SessionFactory};
@@ -33,7 +34,7 @@ const LIVE_BUDGET: Duration = Duration::from_secs(120);
     args_conflicts_with_subcommands = true,
     after_help = "\
 Scripted judgments and a scripted chat model prove the chain, not a model's accuracy.
-Exit codes: 0 the answer is verified; 3 it is not; 2 usage."
+Exit codes: 0 the answer is verified; 3 it is not; 5 the chat model failed; 130 cancelled; 2 usage."
 )]
 pub(crate) struct DemoArgs {
     /// Another demonstration.
@@ -63,7 +64,18 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoCommand {
     /// Three tasks: one completes, one recovers, one is blocked.
-    Runtime,
+    Runtime(RuntimeArgs),
+}
+
+/// `jev demo runtime`.
+#[derive(Debug, Args)]
+pub(crate) struct RuntimeArgs {
+    /// Carry them out in a real Chromium, on pages from a server on this machine.
+    #[arg(long)]
+    pub browser: bool,
+    /// The browser to use with --browser.
+    #[arg(long, value_name = "PATH", requires = "browser")]
+    pub chrome: Option<PathBuf>,
 }
 
 /// On or off.
@@ -82,22 +94,43 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, UsageError> {
         .enable_all()
         .build()
         .map_err(UsageError::Runtime)?;
-    let exit = match args.command {
-        Some(DemoCommand::Runtime) => runtime.block_on(tasks()),
+    let exit = match &args.command {
+        Some(DemoCommand::Runtime(args)) => runtime.block_on(tasks(args)),
         None => runtime.block_on(reference(args)),
     };
     runtime.shutdown_background();
     exit
 }
 
-async fn tasks() -> Result<Exit, UsageError> {
+async fn tasks(args: &RuntimeArgs) -> Result<Exit, UsageError> {
     let mut out = std::io::stdout();
+    let server = match args.browser {
+        true => Some(
+            help_centre::serve_tasks()
+                .await
+                .map_err(UsageError::DemoServer)?,
+        ),
+        false => None,
+    };
     for demo in Demo::ALL {
-        let result = demo.run().await?;
+        let result = match &server {
+            Some(server) => {
+                let base = CanonicalUrl::parse(&server.base()).map_err(UsageError::Start)?;
+                demo.run_on(browser(args.chrome.clone()), &base).await?
+            }
+            None => demo.run().await?,
+        };
         // A reader that went away is no failure.
         let _ = writeln!(out, "{}: {}", demo.name(), result.line());
     }
     Ok(Exit::Success)
+}
+
+fn browser(chrome: Option<PathBuf>) -> Arc<dyn SessionFactory> {
+    Arc::new(CdpSessionFactory::new(SessionOptions {
+        chrome,
+        ..SessionOptions::default()
+    }))
 }
 
 async fn reference(args: &DemoArgs) -> Result<Exit, UsageError> {
@@ -121,13 +154,7 @@ async fn reference(args: &DemoArgs) -> Result<Exit, UsageError> {
         false => None,
     };
     let (factory, base): (Arc<dyn SessionFactory>, String) = match &server {
-        Some(server) => (
-            Arc::new(CdpSessionFactory::new(SessionOptions {
-                chrome: args.chrome.clone(),
-                ..SessionOptions::default()
-            })),
-            server.base(),
-        ),
+        Some(server) => (browser(args.chrome.clone()), server.base()),
         None => (
             Arc::new(scenario::help_centre().map_err(UsageError::Start)?),
             scenario::IN_MEMORY.to_owned(),
@@ -162,7 +189,19 @@ async fn reference(args: &DemoArgs) -> Result<Exit, UsageError> {
     let mut lines = Story::bare(std::io::stdout());
     let played = scenario::play(cast, &mut lines, &cancel).await;
     watcher.abort();
-    let Played { answer, counts } = played?;
+    let Played { answer, counts } = match played {
+        Ok(played) => played,
+        Err(ScenarioError::Conversation(error)) => {
+            // It began: this is how it ended, and no wrong use.
+            eprintln!("jev: {error}");
+            return Ok(match error {
+                ConversationError::Model(_) => Exit::Judge,
+                ConversationError::NoAnswer => Exit::NotVerified,
+                ConversationError::Cancelled => Exit::Cancelled,
+            });
+        }
+        Err(error) => return Err(error.into()),
+    };
     let _ = writeln!(out, "\nagent    {}", clean(&answer.text, 600));
     if scripted {
         let _ = writeln!(

@@ -20,7 +20,7 @@ use serde::{Serialize, Serializer};
 use crate::error::UsageError;
 use crate::exit_code::Exit;
 use crate::mcp::preference;
-use crate::output::ms;
+use crate::output::{Form, ms};
 use crate::story::clean;
 
 /// How long the judge may take over its tiny question.
@@ -135,7 +135,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, UsageError> {
     let chrome = args.chrome.as_ref().or(config.browser.chrome.as_ref());
     checks.extend(runtime.block_on(examine(&config, chrome.map(PathBuf::as_path))));
     runtime.shutdown_background();
-    Ok(tell(&checks, args.json))
+    Ok(tell(&checks, Form::of(args.json)))
 }
 
 /// Every check that a configuration which can be read calls for.
@@ -151,12 +151,12 @@ pub(crate) async fn examine(config: &Config, chrome: Option<&Path>) -> Vec<Check
 }
 
 /// Prints the checks; the exit code is that of the first failure.
-pub(crate) fn tell(checks: &[Check], json: bool) -> Exit {
+pub(crate) fn tell(checks: &[Check], form: Form) -> Exit {
     let failure = checks.iter().find_map(|check| match check.outcome {
         Outcome::Failed(exit) => Some(exit),
         Outcome::Ok | Outcome::Warning => None,
     });
-    if json {
+    if form == Form::Json {
         let findings = Findings {
             ok: failure.is_none(),
             version: env!("CARGO_PKG_VERSION"),

@@ -103,6 +103,11 @@ pub(crate) enum UsageError {
         /// Why.
         source: std::io::Error,
     },
+    /// Something more is to be kept of runs that are not written down.
+    #[error(
+        "trace: nothing is written down; say where with --trace DIR, or `dir` in [trace] of the configuration"
+    )]
+    TraceNowhere,
     /// The trajectory can't be written.
     #[error("{0}")]
     Trace(#[from] TraceError),

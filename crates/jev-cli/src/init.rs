@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::doctor;
 use crate::error::UsageError;
 use crate::exit_code::Exit;
+use crate::output::Form;
 
 /// The file as it is written, with `@NAME@` where an answer goes.
 const TEMPLATE: &str = include_str!("init.toml");
@@ -57,7 +58,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, UsageError> {
     println!("wrote    {}", args.file.display());
     let runtime = tokio::runtime::Runtime::new().map_err(UsageError::Runtime)?;
     let checks = runtime.block_on(doctor::examine(&config, None));
-    let exit = doctor::tell(&checks, false);
+    let exit = doctor::tell(&checks, Form::Lines);
     if exit == Exit::Success && !config.sources.is_empty() {
         println!("{}", runtime.block_on(look(&config)));
     }

@@ -23,7 +23,11 @@ mod trace;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
+use tracing::{Level, Metadata};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{EnvFilter, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::{Cli, Command};
 use crate::exit_code::Exit;
@@ -31,10 +35,11 @@ use crate::exit_code::Exit;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Logs go to stderr: stdout carries the result alone. JEV_LOG=debug shows more.
-    tracing_subscriber::fmt()
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_env_filter(filter())
-        .init();
+        .with_filter(filter())
+        .with_filter(filter_fn(is_heard));
+    tracing_subscriber::registry().with(lines).init();
     let result = match &cli.command {
         Command::Read(args) => read::read(args),
         Command::Judge(command) => judge::judge(command),
@@ -53,13 +58,19 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-/// What `JEV_LOG` says, else warnings. The protocol's library writes whole messages, goals and page
-/// text included, below that level: it never gets lower. Its service calls an answer to a client
-/// that has left an error, and is not heard at all.
+/// What `JEV_LOG` says, else warnings.
 fn filter() -> EnvFilter {
-    let filter = EnvFilter::try_from_env("JEV_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    ["rmcp=warn", "rmcp::service=off"]
-        .into_iter()
-        .filter_map(|directive| directive.parse().ok())
-        .fold(filter, EnvFilter::add_directive)
+    EnvFilter::try_from_env("JEV_LOG").unwrap_or_else(|_| EnvFilter::new("warn"))
+}
+
+/// Whatever `JEV_LOG` says: the protocol's library writes whole messages, goals and page text
+/// included, below warnings, and is never heard there. Its service calls an answer to a client that
+/// has left an error, and is not heard at all.
+fn is_heard(about: &Metadata<'_>) -> bool {
+    let target = about.target();
+    if target.starts_with("rmcp::service") {
+        return false;
+    }
+    // Levels are ordered by how talkative they are.
+    !target.starts_with("rmcp") || *about.level() <= Level::WARN
 }

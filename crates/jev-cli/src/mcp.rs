@@ -9,9 +9,13 @@ use clap::Args;
 use jev_agent::CancellationToken;
 use jev_agent::config::{Build, Config, FILE_NAME};
 use jev_agent::mcp::{Bearer, Ended, HttpOptions, Server, Traces};
-use jev_agent::tool::{Tool, Tracing};
+use jev_agent::tool::{Discreet, Tool, Tracing};
+use jev_agent::trajectory::KeepPictures;
+use jev_core::policy::Permission;
 use jev_core::ports::SessionFactory;
+use jev_core::redact::Redactor;
 use jev_session_cdp::find::Preference;
+use jev_session_cdp::network::policy::PrivateNames;
 use jev_session_cdp::{CdpSessionFactory, SessionOptions};
 use tokio::net::TcpListener;
 
@@ -97,14 +101,24 @@ fn server(config: &Config, args: &McpArgs) -> Result<Arc<Server>, UsageError> {
     let factory: Arc<dyn SessionFactory> = Arc::new(CdpSessionFactory::new(SessionOptions {
         chrome,
         preference: preference(config.browser.build),
+        private: match config.browser.private_names {
+            Permission::Allowed => PrivateNames::Allow,
+            Permission::Denied => PrivateNames::Refuse,
+        },
         ..SessionOptions::default()
     }));
-    let tracing = tracing(config, &args.trace);
+    let tracing = tracing(config, &args.trace)?;
+    // A page may show the judge's key; no agent is told it.
+    let mut own = Redactor::new();
+    if let Ok(Some(key)) = config.judge.credential().read() {
+        key.hide_in(&mut own);
+    }
     let tools = config
         .read_tools(&judge, &factory, tracing.as_ref())?
         .into_iter()
         .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
         .chain(config.session_tools(&judge, &factory, tracing.as_ref())?)
+        .map(|tool| Arc::new(Discreet::new(tool, own.clone())) as Arc<dyn Tool>)
         .collect();
     let traces = match tracing {
         Some(_) => Traces::Written,
@@ -127,14 +141,19 @@ pub(crate) const fn preference(build: Build) -> Preference {
 }
 
 /// Where trajectories go, when they are wanted.
-fn tracing(config: &Config, args: &TraceArgs) -> Option<Tracing> {
-    let folder = args.trace.as_ref().or(config.trace.dir.as_ref())?;
-    let options = args.options(folder);
+fn tracing(config: &Config, args: &TraceArgs) -> Result<Option<Tracing>, UsageError> {
+    let Some(folder) = args.folder(config.trace.dir.as_deref())? else {
+        return Ok(None);
+    };
+    let mut options = args.options(folder);
+    if config.trace.pictures == KeepPictures::Yes {
+        options.pictures = KeepPictures::Yes;
+    }
     let mut redactor = trace::redactor();
     if let Ok(Some(key)) = config.judge.credential().read() {
         key.hide_in(&mut redactor);
     }
-    Some(Tracing { options, redactor })
+    Ok(Some(Tracing { options, redactor }))
 }
 
 async fn lines(server: &Arc<Server>, stop: &CancellationToken) -> Exit {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use jev_agent::memory::{Experience, Memory, MemoryError, Opened, Purge, TrailStep};
+use jev_core::redact::Redactor;
 
 use crate::error::UsageError;
 use crate::exit_code::Exit;
@@ -32,11 +33,11 @@ impl MemoryArgs {
     }
 
     /// The memory of a run. What is wrong with it is said, and the run goes on without it.
-    pub(crate) fn for_a_run(&self) -> Option<Memory> {
+    pub(crate) fn for_a_run(&self, redactor: Redactor) -> Option<Memory> {
         if self.no_memory {
             return None;
         }
-        match Memory::open(&self.file()?, redactor()) {
+        match Memory::open(&self.file()?, redactor) {
             Ok(opened) => Some(told(opened)),
             Err(error) => {
                 eprintln!("note: {error}; going on without it");

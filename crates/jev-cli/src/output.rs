@@ -9,6 +9,22 @@ use jev_core::status::{Cause, Handoff, Status};
 use jev_core::telemetry::Price;
 use serde::Serialize;
 
+/// How a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Lines for people.
+    Lines,
+    /// JSON for programs.
+    Json,
+}
+
+impl Form {
+    /// The form that a `--json` asks for.
+    pub(crate) const fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Lines }
+    }
+}
+
 /// The object.
 #[derive(Debug, Serialize)]
 pub(crate) struct Output<'a> {
@@ -39,6 +55,10 @@ struct Quote<'a> {
 struct Judge<'a> {
     name: &'a str,
     model: Option<&'a str>,
+    /// The model that the last reply named, where the server names one: an alias answers with a
+    /// version, and thresholds belong to versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_by: Option<&'a str>,
     calls: u32,
     input_tokens: u64,
     output_tokens: u64,
@@ -86,6 +106,12 @@ impl<'a> Output<'a> {
             judge: Judge {
                 name: &judge.name,
                 model: judge.model.as_deref(),
+                answered_by: report
+                    .steps
+                    .iter()
+                    .rev()
+                    .filter_map(|step| step.proposal.as_ref())
+                    .find_map(|proposal| proposal.decision.model.as_deref()),
                 calls: report.spent.judge_calls,
                 input_tokens: report.spent.usage.input_tokens,
                 output_tokens: report.spent.usage.output_tokens,

@@ -10,10 +10,10 @@ use jev_agent::trajectory::Trajectory;
 use jev_core::access::{AccessList, AccessPattern, CanonicalUrl};
 use jev_core::contract::{Contract, ContractDraft, ContractError, Goal, Layout, Mode, Reach};
 use jev_core::ids::Scope;
-use jev_core::limits::{NO_PROGRESS, STALE, STATE_CHARS, STEPS};
+use jev_core::limits::{CANDIDATES, NO_PROGRESS, STALE, STATE_CHARS, STEPS};
 use jev_core::ports::{JudgeKind, Verifier};
 use jev_session_cdp::SessionOptions;
-use jev_session_cdp::network::policy::PageScripts;
+use jev_session_cdp::network::policy::{PageScripts, PrivateNames};
 use jev_verify::{Criteria, VerifierSpec};
 
 use crate::args::{LayoutArg, ModeArg, ReachArg, ReadArgs};
@@ -74,6 +74,7 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     draft.limits.stale = count("max-stale", &args.max_stale, STALE.max)?;
     draft.limits.no_progress = count("max-no-progress", &args.max_no_progress, NO_PROGRESS.max)?;
     draft.limits.state_chars = count("max-state-chars", &args.max_state_chars, STATE_CHARS.max)?;
+    draft.limits.candidates = count("max-candidates", &args.max_candidates, CANDIDATES.max)?;
     // Whatever does not hang on the judge is checked before there is one: making a judge may make
     // a recording, which is never written over. The report and the trajectory are opened before the
     // run, so that a run is never made for files that can't be written.
@@ -120,6 +121,11 @@ fn session(args: &ReadArgs, notices: &mut Vec<String>) -> Result<SessionOptions,
     Ok(SessionOptions {
         chrome: args.chrome.clone(),
         connect,
+        private: if args.private_names {
+            PrivateNames::Allow
+        } else {
+            PrivateNames::Refuse
+        },
         scripts: if args.no_page_scripts {
             PageScripts::Off
         } else {

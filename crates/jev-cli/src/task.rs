@@ -13,14 +13,15 @@ use jev_agent::runtime::{
 use jev_agent::trajectory::Trajectory;
 use jev_core::ids::Scope;
 use jev_core::policy::Permission;
-use jev_core::ports::{Judge, SessionFactory};
-use jev_judge::spec::{BuildOptions, JudgeSpec};
+use jev_core::ports::SessionFactory;
 use jev_session_cdp::{CdpSessionFactory, SessionOptions};
+use serde_json::{Value, json};
 
 use crate::chat::ChatArgs;
 use crate::error::UsageError;
 use crate::exit_code::Exit;
 use crate::interrupt;
+use crate::judge::{Chosen, JudgeArgs, shown};
 use crate::memory::MemoryArgs;
 use crate::output::ms;
 use crate::story::{Story, clean};
@@ -49,9 +50,9 @@ The file's schema: docs/task.schema.json.")]
 pub(crate) struct RunArgs {
     /// The task, TOML or JSON.
     pub file: PathBuf,
-    /// Who decides; see `jev read --help`.
-    #[arg(long, value_name = "JUDGE")]
-    pub judge: Option<String>,
+    /// Who decides.
+    #[command(flatten)]
+    pub judge: JudgeArgs,
     /// Lets this chat model make the plan, instead of taking the file's own.
     #[command(flatten)]
     pub chat: ChatArgs,
@@ -85,18 +86,18 @@ pub(crate) fn task(command: &TaskCommand) -> Result<Exit, UsageError> {
 
 fn run(args: &RunArgs) -> Result<Exit, UsageError> {
     let task = Task::load(&args.file)?;
-    let spec = match &args.judge {
-        Some(text) => JudgeSpec::parse(text).map_err(UsageError::Judge)?,
-        None => JudgeSpec::preferred(),
-    };
-    let judge = spec
-        .build(&BuildOptions::default())
-        .map_err(UsageError::Judge)?;
     let planner: Arc<dyn Planner> = match args.chat.model()? {
         Some(model) => Arc::new(ChatPlanner::new(model)),
         None => Arc::new(ContractPlanner),
     };
-    let mut trajectory = args.trace.begin()?;
+    let named = args.judge.named()?;
+    let mut redactor = trace::redactor();
+    if let Some(key) = named.key() {
+        key.hide_in(&mut redactor);
+    }
+    let mut trajectory = args.trace.begin_hiding(named.key())?;
+    // Making the judge may make a recording, so everything else is checked before.
+    let chosen = named.build()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -112,28 +113,22 @@ fn run(args: &RunArgs) -> Result<Exit, UsageError> {
             None => factory,
         },
         planner,
-        decider: Decider::Judge(Arc::clone(&judge)),
+        decider: Decider::Judge(Arc::clone(&chosen.judge)),
         scope: Scope::new("local", format!("jev-{}", std::process::id()), "tab-1")?,
         memory: args
             .memory
-            .for_a_run()
+            .for_a_run(redactor.clone())
             .map(|memory| Arc::new(Mutex::new(memory))),
-        redactor: trace::redactor(),
+        redactor,
     };
-    let result = runtime.block_on(carry_out(
-        parts,
-        &task,
-        args,
-        judge.as_ref(),
-        trajectory.as_mut(),
-    ));
+    let result = runtime.block_on(carry_out(parts, &task, args, &chosen, trajectory.as_mut()));
     trace::tell(trajectory.as_ref());
     let result = result?;
     if args.json {
-        let text = serde_json::to_string(&result).unwrap_or_default();
+        let text = chosen.hiding.value(object(&result, &chosen)).to_string();
         let _ = writeln!(std::io::stdout(), "{text}");
     } else {
-        tell(&result);
+        tell(&mut chosen.hiding.lines(std::io::stdout()), &result);
     }
     runtime.shutdown_background();
     Ok(match result.state {
@@ -142,17 +137,32 @@ fn run(args: &RunArgs) -> Result<Exit, UsageError> {
     })
 }
 
+/// What `--json` prints: the result, what it cost, and what the user should know.
+fn object(result: &TaskResult, chosen: &Chosen) -> Value {
+    let mut object = serde_json::to_value(result).unwrap_or_default();
+    if let Value::Object(fields) = &mut object {
+        let cost = chosen.price.map(|price| price.of(result.usage));
+        fields.insert("cost".to_owned(), json!(cost));
+        let notices: Vec<&String> = chosen.notice.iter().collect();
+        fields.insert("notices".to_owned(), json!(notices));
+    }
+    object
+}
+
 async fn carry_out(
     parts: RuntimeParts,
     task: &Task,
     args: &RunArgs,
-    judge: &dyn Judge,
+    chosen: &Chosen,
     trajectory: Option<&mut Trajectory>,
 ) -> Result<TaskResult, UsageError> {
     let cancel = CancellationToken::new();
     let watcher = interrupt::watch(cancel.clone());
     let mut runtime = Runtime::new(parts);
     let result = if args.json {
+        if let Some(notice) = &chosen.notice {
+            eprintln!("note: {notice}");
+        }
         let mut nobody = jev_agent::Unobserved;
         let watchers = Watchers {
             trajectory,
@@ -160,10 +170,13 @@ async fn carry_out(
         };
         runtime.run(task, watchers, &cancel).await
     } else {
-        let identity = judge.identity();
-        let mut out = std::io::stdout();
+        let mut out = chosen.hiding.lines(std::io::stdout());
         let _ = write!(out, "{}", describe(task));
-        let _ = writeln!(out, "judge    {}\n", identity.name);
+        let _ = writeln!(out, "judge    {}", shown(&chosen.judge.identity()));
+        if let Some(notice) = &chosen.notice {
+            let _ = writeln!(out, "note     {notice}");
+        }
+        let _ = writeln!(out);
         let mut lines = Story::bare(out);
         let watchers = Watchers {
             trajectory,
@@ -225,8 +238,7 @@ fn describe(task: &Task) -> String {
     text
 }
 
-fn tell(result: &TaskResult) {
-    let mut out = std::io::stdout();
+fn tell(out: &mut impl Write, result: &TaskResult) {
     let _ = writeln!(out, "\n{}", result.line());
     let status = result.reason.status();
     let mut why = format!("status   {}  {}", status.name(), status.sentence());

@@ -13,6 +13,7 @@ use jev_judge::credential::Secret;
 
 use crate::error::UsageError;
 use crate::exit_code::Exit;
+use crate::output::Form;
 use crate::story::clean;
 
 /// Most characters of a text in one line.
@@ -25,17 +26,28 @@ pub(crate) struct TraceArgs {
     /// taken out; see `jev trace`.
     #[arg(long, value_name = "DIR")]
     pub trace: Option<PathBuf>,
-    /// With --trace: also keep the raw inputs, which replaying the run needs. They hold everything
-    /// every page said. Only you can read the file.
-    #[arg(long, requires = "trace")]
+    /// Where runs are written down: also keep the raw inputs, which replaying the run needs. They
+    /// hold everything every page said. Only you can read the file.
+    #[arg(long)]
     pub trace_inputs: bool,
-    /// With --trace: also keep a picture of every page, under its SHA-256. Pictures are not
-    /// redacted: they show whatever the page shows. Only you can read the files.
-    #[arg(long, requires = "trace")]
+    /// Where runs are written down: also keep a picture of every page, under its SHA-256. Pictures
+    /// are not redacted: they show whatever the page shows. Only you can read the files.
+    #[arg(long)]
     pub trace_pictures: bool,
 }
 
 impl TraceArgs {
+    /// Where runs are written down: the folder named, else the one configured.
+    pub(crate) fn folder<'a>(
+        &'a self,
+        configured: Option<&'a Path>,
+    ) -> Result<Option<&'a Path>, UsageError> {
+        match self.trace.as_deref().or(configured) {
+            None if self.trace_inputs || self.trace_pictures => Err(UsageError::TraceNowhere),
+            folder => Ok(folder),
+        }
+    }
+
     /// What is kept, in this folder.
     pub(crate) fn options(&self, folder: &Path) -> TraceOptions {
         let mut options = TraceOptions::new(folder);
@@ -48,17 +60,13 @@ impl TraceArgs {
         options
     }
 
-    /// The trajectory, when one is asked for.
-    pub(crate) fn begin(&self) -> Result<Option<Trajectory>, UsageError> {
-        self.begin_hiding(None)
-    }
-
-    /// The same, with a key that does not stand in the environment hidden too.
+    /// The trajectory, when one is asked for, with a key that does not stand in the environment
+    /// hidden too.
     pub(crate) fn begin_hiding(
         &self,
         key: Option<&Secret>,
     ) -> Result<Option<Trajectory>, UsageError> {
-        let Some(folder) = &self.trace else {
+        let Some(folder) = self.folder(None)? else {
             return Ok(None);
         };
         let mut redactor = redactor();
@@ -125,16 +133,16 @@ pub(crate) enum TraceCommand {
 pub(crate) fn trace(command: &TraceCommand) -> Result<Exit, UsageError> {
     let mut out = std::io::stdout().lock();
     match command {
-        TraceCommand::List { dir, json } => list(&mut out, dir, *json),
-        TraceCommand::Show { run, json } => show(&mut out, run, *json),
+        TraceCommand::List { dir, json } => list(&mut out, dir, Form::of(*json)),
+        TraceCommand::Show { run, json } => show(&mut out, run, Form::of(*json)),
     }
 }
 
-fn list(out: &mut impl Write, dir: &Path, json: bool) -> Result<Exit, UsageError> {
+fn list(out: &mut impl Write, dir: &Path, form: Form) -> Result<Exit, UsageError> {
     let found = trajectory::list(dir)?;
     for summary in &found {
         let result = summary.result.as_ref().map(|result| result.as_str());
-        let line = if json {
+        let line = if form == Form::Json {
             serde_json::json!({
                 "id": summary.id,
                 "result": result,
@@ -155,19 +163,19 @@ fn list(out: &mut impl Write, dir: &Path, json: bool) -> Result<Exit, UsageError
         // A reader that went away is no failure.
         let _ = writeln!(out, "{line}");
     }
-    if found.is_empty() && !json {
+    if found.is_empty() && form == Form::Lines {
         let _ = writeln!(out, "no trajectories in {}", dir.display());
     }
     Ok(Exit::Success)
 }
 
-fn show(out: &mut impl Write, run: &Path, json: bool) -> Result<Exit, UsageError> {
+fn show(out: &mut impl Write, run: &Path, form: Form) -> Result<Exit, UsageError> {
     let reading = trajectory::read(run)?;
-    if !json {
+    if form == Form::Lines {
         let _ = writeln!(out, "trajectory {}", reading.id);
     }
     for event in &reading.events {
-        let line = if json {
+        let line = if form == Form::Json {
             serde_json::to_string(event).unwrap_or_default()
         } else {
             story(event)
@@ -178,7 +186,7 @@ fn show(out: &mut impl Write, run: &Path, json: bool) -> Result<Exit, UsageError
         reading.events.last().map(|event| &event.body),
         Some(Body::End(_))
     );
-    if !json && !ended {
+    if form == Form::Lines && !ended {
         let _ = writeln!(out, "the writer died here, or still writes");
     }
     Ok(Exit::Success)

@@ -85,6 +85,10 @@ fn every_bad_value_is_named_in_one_line_and_no_browser_is_started() {
             "limits.no_progress: 0 is outside 1..=8",
         ),
         (
+            &[("--max-candidates", "0")],
+            "limits.candidates: 0 is outside",
+        ),
+        (
             &[("--max-state-chars", "99")],
             "limits.state_chars: 99 is outside 100..=100000",
         ),

@@ -12,6 +12,8 @@
 mod crowd;
 #[path = "mcp/judge.rs"]
 mod judge;
+#[path = "mcp/logs.rs"]
+mod logs;
 #[path = "mcp/raw.rs"]
 mod raw;
 #[path = "mcp/secrets.rs"]

@@ -41,18 +41,20 @@ async fn jev(arguments: &[&str]) -> Said {
 
 #[tokio::test]
 async fn the_runtime_demonstration_prints_three_lines() {
-    let said = jev(&["demo", "runtime"]).await;
-    assert_eq!(
-        (said.code, said.stdout.as_str()),
-        (
-            Some(0),
-            "happy-path: COMPLETED | steps=1 recoveries=0\n\
-             bounded-recovery: COMPLETED | steps=2 recoveries=1\n\
-             explicit-blocked: BLOCKED | steps=0 recoveries=0\n"
-        ),
-        "{}",
-        said.stderr
-    );
+    for arguments in [&["demo", "runtime"][..], &["demo", "runtime", "--browser"]] {
+        let said = jev(arguments).await;
+        assert_eq!(
+            (said.code, said.stdout.as_str()),
+            (
+                Some(0),
+                "happy-path: COMPLETED | steps=1 recoveries=0\n\
+                 bounded-recovery: COMPLETED | steps=2 recoveries=1\n\
+                 explicit-blocked: BLOCKED | steps=0 recoveries=0\n"
+            ),
+            "{arguments:?}: {}",
+            said.stderr
+        );
+    }
 }
 
 #[tokio::test]
@@ -98,9 +100,9 @@ async fn bad_input_of_the_demonstration_is_named() {
         assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.stdout);
         assert!(said.stderr.contains(words), "{}", said.stderr);
     }
-    // A live model that does not answer: no counts are made up.
+    // A live model that does not answer: no counts are made up, and it is no wrong use.
     let said = jev(&["demo", "--live-chat", "http://127.0.0.1:1#m"]).await;
-    assert_eq!(said.code, Some(2), "{}", said.stdout);
+    assert_eq!(said.code, Some(5), "{}", said.stdout);
     assert!(said.stderr.contains("was not reached"), "{}", said.stderr);
 }
 
@@ -155,6 +157,16 @@ async fn a_task_is_carried_out_written_down_and_remembered() {
             (&1.into(), &0.into())
         );
         assert_eq!(result["close"]["outcome"], "clean");
+        assert_eq!(
+            (&result["judge"]["name"], &result["judge"]["model"]),
+            (&"scripted".into(), &Value::Null)
+        );
+        assert_eq!(result["reason"], "VERIFIED");
+        assert_eq!(
+            (&result["cause"], &result["cost"]),
+            (&Value::Null, &Value::Null)
+        );
+        assert_eq!(result["notices"], serde_json::json!([]));
         assert!(said.stderr.contains("trace: "), "{}", said.stderr);
     }
     assert!(site.requests() >= 4);
@@ -297,6 +309,50 @@ async fn task_files_are_checked_without_opening_anything() {
     assert_eq!(site.requests(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_documents_first_example_is_completed() {
+    let site = Site::serve(&repository().join("fixtures/help-centre"))
+        .await
+        .unwrap();
+    let document = std::fs::read_to_string(repository().join("docs/tasks.md")).unwrap();
+    let example = document.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let text = example.replace("http://127.0.0.1:8000/", site.base().as_str());
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("task.toml");
+    std::fs::write(&file, format!("{text}\n[budget]\ntime = \"60s\"\n")).unwrap();
+    let script = repository().join("fixtures/help-centre/script.jsonl");
+    let (file, judge) = (
+        file.display().to_string(),
+        format!("scripted:{}", script.display()),
+    );
+    let said = jev(&["task", "run", &file, "--judge", &judge, "--no-memory"]).await;
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    assert!(
+        said.stdout.contains("COMPLETED | steps=1"),
+        "{}",
+        said.stdout
+    );
+}
+
+#[tokio::test]
+async fn a_task_that_is_blocked_says_why_in_json_too() {
+    let (_site, _dir, file) = task("").await;
+    let arguments = ["task", "run", &file, "--no-memory", "--json"];
+    let said = jev(&[&arguments[..], &["--judge", "chat:http://127.0.0.1:1#m"]].concat()).await;
+    assert_eq!(said.code, Some(5), "{}{}", said.stdout, said.stderr);
+    let result: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(result["reason"], "JUDGE_ERROR");
+    assert!(
+        result["cause"]
+            .as_str()
+            .unwrap()
+            .contains("was not reached"),
+        "{result}"
+    );
+    assert_eq!(result["judge"]["model"], "m");
+}
+
 #[tokio::test]
 async fn a_trace_that_can_not_be_written_stops_the_command_before_it_begins() {
     let (site, _dir, file) = task("").await;
@@ -304,6 +360,9 @@ async fn a_trace_that_can_not_be_written_stops_the_command_before_it_begins() {
     assert_eq!(said.code, Some(2), "{}", said.stdout);
     assert!(said.stderr.contains("trace: "), "{}", said.stderr);
     assert_eq!(site.requests(), 0);
+    let said = jev(&["task", "run", &file, "--trace-pictures"]).await;
+    assert_eq!(said.code, Some(2), "{}", said.stdout);
+    assert!(said.stderr.contains("--trace DIR"), "{}", said.stderr);
     let said = jev(&["trace", "show", &file]).await;
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("is not an event"), "{}", said.stderr);

@@ -16,8 +16,8 @@ pub enum AppliedEffect {
     Changed,
     /// It was carried out, and nothing was seen to happen.
     NoEffect,
-    /// It was carried out, and the network boundary refused where it led (a redirect off the
-    /// list, a download, a new window).
+    /// It was carried out, and where it led was refused: by the network boundary (a redirect off the
+    /// list, a download, a new window), or because it is not where the target said it leads.
     DestinationRefused,
     /// It was carried out, and the server did not answer with a page.
     DestinationFailed,

@@ -163,7 +163,7 @@ async fn the_judge_chooses_rightly_far_more_often_than_by_words() {
 }
 
 #[test]
-fn cached_labels_cost_almost_nothing_and_new_ones_stay_in_bounds() {
+fn cached_labels_are_not_computed_again() {
     let model = model();
     let labels: Vec<String> = (0..30)
         .map(|n| format!("Help centre: Opening hours and holidays of branch {n}"))
@@ -175,9 +175,9 @@ fn cached_labels_cost_almost_nothing_and_new_ones_stay_in_bounds() {
     let start = Instant::now();
     model.embed(&labels, &GivenUp::default()).unwrap();
     let cached = start.elapsed();
-    // Generous: the machine may be busy. The targets are 450 ms and 15 ms of one idle core.
-    assert!(new < Duration::from_secs(10), "{new:?}");
-    assert!(cached < Duration::from_millis(200), "{cached:?}");
+    // A ratio: what is computed again takes as long as before. `cargo xtask bench embedded` has
+    // the times.
+    assert!(cached * 10 < new, "{new:?} {cached:?}");
 }
 
 #[test]

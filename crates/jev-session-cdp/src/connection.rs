@@ -1,20 +1,21 @@
 //! The connection to one browser: calls, pipelined calls, events by session, and what happens to
 //! all of them when a tab or the browser goes away.
 
-use std::collections::{HashMap, HashSet};
+mod ended;
+mod shared;
+
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jev_core::error::Sent;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::error::CdpError;
-use crate::surrogates;
 use crate::transport::{Sink, Source};
+use shared::{Answer, Outgoing, Request, Shared, Waiter, read, write};
 
 /// One attached target's session inside a connection.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -82,76 +83,6 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// A message on its way to the writer.
-struct Outgoing {
-    id: u64,
-    text: String,
-    answer: Answer,
-}
-
-/// Whether somebody waits for a message's answer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    /// Yes; when the waiter is gone before the message is written, it is not written at all.
-    Awaited,
-    /// No; it is written in any case.
-    Ignored,
-}
-
-struct Shared {
-    state: Mutex<State>,
-    /// A lock of its own: what is done there may wait for somebody who waits for `state`.
-    inline: Mutex<HashMap<SessionId, Vec<Hear>>>,
-    next_id: AtomicU64,
-    open: watch::Sender<bool>,
-}
-
-struct State {
-    open: bool,
-    waiters: HashMap<u64, Waiter>,
-    subscribers: HashMap<Option<SessionId>, Vec<mpsc::UnboundedSender<Event>>>,
-    /// Sessions whose target crashed or was detached: nothing will ever be answered there.
-    gone: HashSet<SessionId>,
-}
-
-/// Something short that is done with each event within the reader.
-type Hear = Box<dyn FnMut(&Event) + Send>;
-
-struct Waiter {
-    session: Option<SessionId>,
-    sent: Sent,
-    answer: oneshot::Sender<Result<Value, CdpError>>,
-}
-
-#[derive(Serialize)]
-struct Request<'a> {
-    id: u64,
-    method: &'a str,
-    params: Value,
-    #[serde(rename = "sessionId", skip_serializing_if = "Option::is_none")]
-    session: Option<&'a str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Incoming {
-    id: Option<u64>,
-    method: Option<String>,
-    #[serde(default)]
-    params: Value,
-    result: Option<Value>,
-    error: Option<Refusal>,
-    session_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    #[serde(default)]
-    code: i64,
-    #[serde(default)]
-    message: String,
-}
-
 /// A call already on its way. Dropping it forgets the answer; a call that was not yet written is
 /// then not written at all.
 #[must_use = "a call that is dropped before it was written is never sent; use `Connection::post` to send without waiting"]
@@ -200,17 +131,7 @@ impl Drop for PendingCall {
 impl Connection {
     /// Starts the reader and the writer over a transport. Needs a running tokio runtime.
     pub(crate) fn start(source: impl Source, sink: impl Sink) -> Self {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                open: true,
-                waiters: HashMap::new(),
-                subscribers: HashMap::new(),
-                gone: HashSet::new(),
-            }),
-            inline: Mutex::default(),
-            next_id: AtomicU64::new(1),
-            open: watch::Sender::new(true),
-        });
+        let shared = Arc::new(Shared::new());
         let (queue, outgoing) = mpsc::unbounded_channel();
         tokio::spawn(read(source, Arc::clone(&shared)));
         tokio::spawn(write(sink, outgoing, Arc::clone(&shared)));
@@ -246,7 +167,7 @@ impl Connection {
             let mut state = self.shared.lock();
             if !state.open {
                 Some((sender, CdpError::Disconnected { sent }))
-            } else if session.is_some_and(|session| state.gone.contains(session)) {
+            } else if session.is_some_and(|session| state.ended.contains(session)) {
                 Some((sender, CdpError::TargetGone { sent }))
             } else {
                 let session = session.cloned();
@@ -331,7 +252,7 @@ impl Connection {
     #[must_use]
     pub fn has_session(&self, session: &SessionId) -> bool {
         let state = self.shared.lock();
-        state.open && !state.gone.contains(session)
+        state.open && !state.ended.contains(session)
     }
 
     /// Whether the browser is still there.
@@ -349,229 +270,4 @@ impl Connection {
     pub async fn closed(&self) {
         self.shared.ended().await;
     }
-}
-
-impl Shared {
-    /// A poisoned lock is taken as it is: no invariant spans a panic.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_inline(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Hear>>> {
-        self.inline.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn subscribe(&self, session: Option<SessionId>) -> EventStream {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let mut state = self.lock();
-        let gone = session
-            .as_ref()
-            .is_some_and(|session| state.gone.contains(session));
-        if state.open && !gone {
-            state.subscribers.entry(session).or_default().push(sender);
-        }
-        EventStream(receiver)
-    }
-
-    fn fail(&self, id: u64) {
-        if let Some(waiter) = self.lock().waiters.remove(&id) {
-            let error = CdpError::Disconnected { sent: waiter.sent };
-            let _ = waiter.answer.send(Err(error));
-        }
-    }
-
-    fn fail_session(&self, session: &SessionId) {
-        let mut state = self.lock();
-        state.gone.insert(session.clone());
-        let ids: Vec<u64> = state
-            .waiters
-            .iter()
-            .filter(|(_, waiter)| waiter.session.as_ref() == Some(session))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in ids {
-            if let Some(waiter) = state.waiters.remove(&id) {
-                let error = CdpError::TargetGone { sent: waiter.sent };
-                let _ = waiter.answer.send(Err(error));
-            }
-        }
-    }
-
-    async fn ended(&self) {
-        let mut open = self.open.subscribe();
-        // An error means the sender is gone, which is the same news.
-        let _ = open.wait_for(|open| !open).await;
-    }
-
-    fn fail_all(&self) {
-        let (waiters, subscribers) = {
-            let mut state = self.lock();
-            state.open = false;
-            (
-                std::mem::take(&mut state.waiters),
-                std::mem::take(&mut state.subscribers),
-            )
-        };
-        self.open.send_replace(false);
-        drop(subscribers);
-        let inline = std::mem::take(&mut *self.lock_inline());
-        drop(inline);
-        for (_, waiter) in waiters {
-            let error = CdpError::Disconnected { sent: waiter.sent };
-            let _ = waiter.answer.send(Err(error));
-        }
-    }
-
-    /// Whether a message that somebody waits for is still wanted; if so it counts as sent from now on.
-    fn begin(&self, id: u64) -> bool {
-        match self.lock().waiters.get_mut(&id) {
-            Some(waiter) => {
-                waiter.sent = Sent::Maybe;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn answered(&self, id: u64, answer: Result<Value, CdpError>) {
-        if let Some(waiter) = self.lock().waiters.remove(&id) {
-            // The caller may have gone in the meantime.
-            let _ = waiter.answer.send(answer);
-        }
-    }
-
-    fn take_in(&self, message: &[u8]) {
-        let Some(incoming) = parse(message) else {
-            tracing::debug!(bytes = message.len(), "a message could not be read");
-            if let Some(id) = leading_id(message) {
-                self.answered(id, Err(CdpError::Malformed));
-            }
-            return;
-        };
-        if let Some(id) = incoming.id {
-            let answer = match (incoming.result, incoming.error) {
-                (_, Some(refusal)) => Err(CdpError::Refused {
-                    code: refusal.code,
-                    message: refusal.message,
-                }),
-                (Some(result), None) => Ok(result),
-                (None, None) => Err(CdpError::Malformed),
-            };
-            self.answered(id, answer);
-        } else if let Some(method) = incoming.method {
-            self.publish(Event {
-                method,
-                params: incoming.params,
-                session: incoming.session_id.as_deref().map(SessionId::new),
-            });
-        }
-    }
-
-    fn publish(&self, event: Event) {
-        let lost = match event.method.as_str() {
-            "Inspector.targetCrashed" => event.session.clone(),
-            "Target.detachedFromTarget" => event
-                .params
-                .get("sessionId")
-                .and_then(Value::as_str)
-                .map(SessionId::new),
-            _ => None,
-        };
-        let detached = event.method == "Target.detachedFromTarget";
-        // Before calls fail because of it.
-        self.hear_inline(&event);
-        if let Some(session) = &lost {
-            if detached {
-                self.silence(session);
-            }
-            // Before a task hears of it, so that it finds it so.
-            self.fail_session(session);
-            if detached {
-                // Who came in between.
-                self.silence(session);
-            }
-        }
-        let mut state = self.lock();
-        if let Some(subscribers) = state.subscribers.get_mut(&event.session) {
-            subscribers.retain(|subscriber| subscriber.send(event.clone()).is_ok());
-        }
-        if detached && lost.is_some() {
-            state.subscribers.remove(&lost);
-        }
-    }
-
-    fn silence(&self, session: &SessionId) {
-        let silenced = self.lock_inline().remove(session);
-        drop(silenced);
-    }
-
-    fn hear_inline(&self, event: &Event) {
-        if let Some(session) = &event.session
-            && let Some(inline) = self.lock_inline().get_mut(session)
-        {
-            for hear in inline {
-                hear(event);
-            }
-        }
-    }
-}
-
-async fn read(mut source: impl Source, shared: Arc<Shared>) {
-    let mut buffer = Vec::new();
-    loop {
-        let more = tokio::select! {
-            more = source.next(&mut buffer) => more,
-            () = shared.ended() => false,
-        };
-        if !more {
-            break;
-        }
-        shared.take_in(&buffer);
-        // One large answer must not keep its memory for the browser's life.
-        buffer.shrink_to(1024 * 1024);
-    }
-    shared.fail_all();
-}
-
-async fn write(
-    mut sink: impl Sink,
-    mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
-    shared: Arc<Shared>,
-) {
-    let mut batch = Vec::new();
-    loop {
-        let count = tokio::select! {
-            count = outgoing.recv_many(&mut batch, 64) => count,
-            () = shared.ended() => 0,
-        };
-        if count == 0 {
-            break;
-        }
-        for message in batch.drain(..) {
-            if message.answer == Answer::Ignored || shared.begin(message.id) {
-                sink.push(&message.text);
-            }
-        }
-        if sink.flush().await.is_err() {
-            break;
-        }
-    }
-    // Nothing can be sent any more. The reader ends when the browser closes its side.
-    outgoing.close();
-    shared.fail_all();
-}
-
-fn parse(message: &[u8]) -> Option<Incoming> {
-    serde_json::from_slice(message).ok().or_else(|| {
-        // Page text may hold half a surrogate pair, which JSON can say and Rust can't hold.
-        let mended = surrogates::mend(message)?;
-        serde_json::from_slice(&mended).ok()
-    })
-}
-
-/// The id of a message that can't be read otherwise: the browser writes it first.
-fn leading_id(message: &[u8]) -> Option<u64> {
-    let digits = message.strip_prefix(b"{\"id\":")?;
-    let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
-    std::str::from_utf8(digits.get(..end)?).ok()?.parse().ok()
 }

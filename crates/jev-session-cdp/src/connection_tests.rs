@@ -57,29 +57,30 @@ impl Sink for ChannelSink {
     }
 }
 
-struct Other {
+/// The browser's side.
+pub(crate) struct Other {
     say: mpsc::UnboundedSender<Vec<u8>>,
     heard: mpsc::UnboundedReceiver<String>,
     permits: mpsc::UnboundedSender<()>,
 }
 
 impl Other {
-    fn answer(&self, message: &Value) {
+    pub(crate) fn answer(&self, message: &Value) {
         self.say.send(message.to_string().into_bytes()).unwrap();
     }
 
-    fn permit(&self, count: usize) {
+    pub(crate) fn permit(&self, count: usize) {
         for _ in 0..count {
             self.permits.send(()).unwrap();
         }
     }
 
-    async fn hear(&mut self) -> Value {
+    pub(crate) async fn hear(&mut self) -> Value {
         serde_json::from_str(&self.heard.recv().await.unwrap()).unwrap()
     }
 }
 
-fn pair() -> (Connection, Other) {
+pub(crate) fn pair() -> (Connection, Other) {
     let (say, source) = mpsc::unbounded_channel();
     let (out, heard) = mpsc::unbounded_channel();
     let (permits, permitted) = mpsc::unbounded_channel();

@@ -15,8 +15,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::CdpError;
 use crate::keys;
-use crate::navigate::{Expected, Mark, follow};
+use crate::navigate::{Expected, Mark, alive, follow};
 use crate::network::policy::PageScripts;
+use crate::page::Page;
 use crate::reader::{HUNG, Lost, Reader};
 use crate::snapshot::allow_list;
 use crate::world::Method;
@@ -25,6 +26,9 @@ use crate::world::Method;
 pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
 /// The same while something that the action may have asked for is being fetched.
 const FETCHING: Duration = Duration::from_millis(1500);
+/// How long what was fetched may take to be made use of: it has left us, and still has to reach a
+/// page that may be busy.
+const USING: Duration = Duration::from_millis(400);
 
 /// What the world says of an action.
 #[derive(Debug, Deserialize)]
@@ -42,6 +46,8 @@ pub(crate) struct Acted {
     own: bool,
     #[serde(default)]
     moved: bool,
+    /// The address that the target said it leads to.
+    href: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -86,6 +92,20 @@ impl Stop {
             error: error.at(Stage::Dispatch),
         })
     }
+
+    /// The same once a part of the action has been carried out: nothing that comes after it can say
+    /// that nothing was sent.
+    pub(crate) fn after_sending(self) -> Self {
+        let error = match self {
+            Self::Error(failed) => failed.error,
+            Self::Receipt(Receipt::Applied(_) | Receipt::Unknown(_)) => return self,
+            Self::Receipt(Receipt::Stale(_) | Receipt::Rejected(_)) => SessionError::Hung {
+                stage: Stage::Dispatch,
+            },
+        };
+        let sent = Sent::Maybe;
+        Self::Error(DispatchError { sent, error })
+    }
 }
 
 /// One dispatch.
@@ -94,8 +114,6 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) request: &'a OpenRequest,
     /// The loader of the document that was judged.
     pub(crate) loader: &'a str,
-    /// That document's id.
-    pub(crate) document: &'a str,
     pub(crate) end: Instant,
 }
 
@@ -195,6 +213,7 @@ impl Dispatch<'_> {
             Some(Done::Navigating) => {
                 let expected = Expected {
                     url: Some(acted.url),
+                    wanted: acted.href,
                     own: acted.own,
                 };
                 return follow(self.reader, self.request, &mut mark, &expected, self.end).await;
@@ -202,7 +221,7 @@ impl Dispatch<'_> {
             Some(Done::SameDocument) => AppliedEffect::SameDocument,
             Some(Done::Vetoed) => return Ok(Receipt::Rejected(RejectCause::Diverted)),
             Some(Done::Changed) => AppliedEffect::Changed,
-            Some(Done::Nothing) => return self.slow_outcome(mark).await,
+            Some(Done::Nothing) => return self.slow_outcome(mark, acted.href).await,
             Some(Done::Armed) | None => {
                 return Err(Stop::Error(DispatchError {
                     sent: Sent::Maybe,
@@ -216,53 +235,70 @@ impl Dispatch<'_> {
     }
 
     /// Nothing was seen at once. Something may have been sent for all the same, and then what
-    /// comes of it is this action's doing.
-    async fn slow_outcome(&self, mut mark: Mark) -> Result<Receipt, Stop> {
+    /// comes of it is this action's doing. The world still stops what would lead elsewhere.
+    async fn slow_outcome(&self, mut mark: Mark, href: Option<String>) -> Result<Receipt, Stop> {
         let mut page = self.reader.page();
-        let mut in_flight = self.reader.tab().in_flight();
-        let bound = self.end.min(Instant::now() + FETCHING);
-        let begun = |page: &crate::page::Page, mark: &Mark| {
-            page.starts > mark.starts || page.moves > mark.moves || page.commits > mark.commits
-        };
         let fetched = || self.reader.tab().counters().counts().allowed > mark.allowed;
-        let mut changed = false;
-        if *in_flight.borrow() > 0 || fetched() {
-            let used = async {
-                // An answer that has come still has to be made use of.
-                let _ = in_flight.wait_for(|count| *count == 0).await;
-                let options =
-                    json!({"epoch": self.document, "since": null, "ms": millis(PATIENCE)});
-                let change = self
-                    .reader
-                    .enter(self.loader, Method::Change, &options, FETCHING);
-                change.await.is_ok_and(|text| text.contains("true"))
-            };
+        let begun = |page: &Page| {
+            page.own.count > mark.starts || page.moves > mark.moves || page.commits > mark.commits
+        };
+        let mut late = None;
+        if *self.reader.tab().in_flight().borrow() > 0 || fetched() {
+            let bound = self.end.min(Instant::now() + FETCHING);
             let settled = async {
                 tokio::select! {
-                    _ = page.wait_for(|page| begun(page, &mark)) => false,
-                    changed = used => changed,
+                    _ = page.wait_for(begun) => None,
+                    late = self.late() => late,
                 }
             };
-            changed = timeout_at(bound, settled).await.unwrap_or(false);
+            late = timeout_at(bound, settled).await.unwrap_or(None);
+        }
+        let over = json!({"patience": 0});
+        self.reader.post(self.loader, Method::Disarm, &over);
+        alive(self.reader)?;
+        let done = late.as_ref().and_then(|late| late.done);
+        if done == Some(Done::Vetoed) {
+            return Ok(Receipt::Rejected(RejectCause::Diverted));
         }
         let now = self.reader.page().borrow().clone();
-        if now.starts > mark.starts {
+        let navigating = late.filter(|_| done == Some(Done::Navigating));
+        if now.own.count > mark.starts || navigating.is_some() {
+            let own = navigating.as_ref().is_none_or(|late| late.own);
             let expected = Expected {
-                url: None,
-                own: true,
+                url: navigating.map(|late| late.url).or_else(|| href.clone()),
+                wanted: href,
+                own,
             };
             return follow(self.reader, self.request, &mut mark, &expected, self.end).await;
         }
-        let effect = if now.moves > mark.moves {
+        let effect = if now.moves > mark.moves || done == Some(Done::SameDocument) {
             AppliedEffect::SameDocument
         } else if now.downloads > mark.downloads {
             AppliedEffect::DestinationRefused
-        } else if changed || now.dialogs > mark.dialogs {
+        } else if done == Some(Done::Changed) || now.dialogs > mark.dialogs {
             AppliedEffect::Changed
         } else {
             AppliedEffect::NoEffect
         };
         Ok(Receipt::Applied(effect))
+    }
+
+    /// Waits until all that was asked for has come and been made use of; what the world says then.
+    async fn late(&self) -> Option<Acted> {
+        let mut in_flight = self.reader.tab().in_flight();
+        let off = self.reader.scripts() == PageScripts::Off;
+        let options = json!({"patience": millis(USING), "keep": true, "off": off});
+        loop {
+            in_flight.wait_for(|count| *count == 0).await.ok()?;
+            let asked = self
+                .reader
+                .enter(self.loader, Method::Disarm, &options, FETCHING);
+            let acted: Acted = serde_json::from_str(&asked.await.ok()?).ok()?;
+            // One answer often leads to the next question.
+            if acted.done != Some(Done::Nothing) || *in_flight.borrow() == 0 {
+                return Some(acted);
+            }
+        }
     }
 
     /// Scrolls a part of the page by so many of its own heights as the host's policy says.
@@ -299,22 +335,27 @@ impl Dispatch<'_> {
         }))
     }
 
-    async fn press(&self, ground: Value, strokes: [Value; 2]) -> Result<Receipt, Stop> {
+    pub(crate) async fn press(&self, ground: Value, strokes: [Value; 2]) -> Result<Receipt, Stop> {
         let mark = Mark::here(self.reader);
         self.enter(Method::Arm, &ground).await?;
-        for stroke in strokes {
-            self.reader
-                .ask("Input.dispatchKeyEvent", stroke, self.left().min(HUNG))
-                .await
-                .map_err(|error| Stop::of_edge(&error))?;
-        }
+        let [down, up] = strokes;
+        self.stroke(down).await?;
+        // From here on the page has the key.
+        self.stroke(up).await.map_err(Stop::after_sending)?;
         let acted = match self.enter(Method::Disarm, &ground).await {
             Ok(acted) => acted,
             // The key led to another document before anybody could ask.
-            Err(Stop::Receipt(Receipt::Stale(_))) => return self.slow_outcome(mark).await,
-            Err(stop) => return Err(stop),
+            Err(Stop::Receipt(Receipt::Stale(_))) => return self.slow_outcome(mark, None).await,
+            Err(stop) => return Err(stop.after_sending()),
         };
-        self.outcome(acted, mark).await
+        let outcome = self.outcome(acted, mark).await;
+        outcome.map_err(Stop::after_sending)
+    }
+
+    async fn stroke(&self, stroke: Value) -> Result<(), Stop> {
+        let bound = self.left().min(HUNG);
+        let sent = self.reader.ask("Input.dispatchKeyEvent", stroke, bound);
+        sent.await.map(drop).map_err(|error| Stop::of_edge(&error))
     }
 
     async fn back(&self) -> Result<Receipt, Stop> {
@@ -358,10 +399,7 @@ impl Dispatch<'_> {
             )
             .await
             .map_err(|error| Stop::of_edge(&error))?;
-        let expected = Expected {
-            url: None,
-            own: true,
-        };
+        let expected = Expected::any();
         follow(self.reader, self.request, &mut mark, &expected, self.end).await
     }
 
@@ -376,10 +414,7 @@ impl Dispatch<'_> {
             .await;
         match asked {
             Ok(_) => {
-                let expected = Expected {
-                    url: None,
-                    own: true,
-                };
+                let expected = Expected::any();
                 follow(self.reader, self.request, &mut mark, &expected, self.end).await
             }
             // It refuses when another document stands there.

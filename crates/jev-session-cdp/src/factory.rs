@@ -1,5 +1,5 @@
-//! Opens sessions: starts the browser when it is needed, shares it between the sessions that are
-//! open, ends it with the last of them.
+//! Opens sessions: starts the browser when it is needed, and shares it between the sessions that are
+//! open.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,9 @@ use crate::attach::BrowserAddress;
 use crate::error::LaunchError;
 use crate::find::Preference;
 use crate::launch::{Browser, LaunchOptions};
-use crate::network::policy::{PageScripts, TabPolicy};
+pub use crate::lease::Keep;
+use crate::lease::{Desk, Lease, Taken};
+use crate::network::policy::{PageScripts, PrivateNames, TabPolicy};
 use crate::session::CdpSession;
 use crate::world;
 
@@ -36,8 +38,13 @@ pub struct SessionOptions {
     pub scripts: PageScripts,
     /// Origins of sub-resources; none: those of the documents.
     pub resources: Option<AccessList>,
+    /// Whether names of the list may stand for addresses of a private network.
+    pub private: PrivateNames,
     /// What becomes of the browser when the last session is closed.
     pub keep: Keep,
+    /// How many blank tabs are kept ready in a browser, at most eight: they make opening a session
+    /// faster, for some 25 to 35 MB each.
+    pub ready: usize,
 }
 
 impl Default for SessionOptions {
@@ -48,29 +55,26 @@ impl Default for SessionOptions {
             preference: Preference::default(),
             scripts: PageScripts::Run,
             resources: None,
+            private: PrivateNames::Refuse,
             keep: Keep::WhileUsed,
+            ready: 0,
         }
     }
 }
 
-/// What becomes of a browser that no session uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
-    /// It is closed with the last session.
-    #[default]
-    WhileUsed,
-    /// It stays for the next session, until [`CdpSessionFactory::close`].
-    UntilClosed,
-}
+/// How long a browser in which no tab could be opened may take to answer at all.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+/// How long a browser may take to end in which no tab could be opened.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
 /// Opens exclusive tabs in a browser of ours.
 #[derive(Clone, Debug)]
 pub struct CdpSessionFactory {
     options: SessionOptions,
-    browser: Shared,
+    desk: Arc<Desk>,
+    /// One browser is started at a time.
+    starting: Arc<Mutex<()>>,
 }
-
-type Shared = Arc<Mutex<Option<Arc<Browser>>>>;
 
 impl CdpSessionFactory {
     /// A factory; nothing is started yet.
@@ -78,7 +82,8 @@ impl CdpSessionFactory {
     pub fn new(options: SessionOptions) -> Self {
         Self {
             options,
-            browser: Shared::default(),
+            desk: Arc::default(),
+            starting: Arc::default(),
         }
     }
 
@@ -87,19 +92,15 @@ impl CdpSessionFactory {
     /// # Errors
     /// [`LaunchError`] when there is none, it does not start, or can't be attached to.
     pub async fn warm(&self, deadline: Duration) -> Result<(), LaunchError> {
-        self.browser(Instant::now() + deadline).await.map(drop)
+        self.start(Instant::now() + deadline).await
     }
 
     /// Ends a browser that no open session uses.
     pub async fn close(&self, grace: Duration) -> CloseOutcome {
-        let mut slot = self.browser.lock().await;
-        match slot.take().map(Arc::try_unwrap) {
-            Some(Ok(browser)) => browser.close(grace).await,
-            Some(Err(used)) => {
-                *slot = Some(used);
-                CloseOutcome::Unanswered
-            }
-            None => CloseOutcome::AlreadyClosed,
+        match self.desk.take_unused() {
+            Taken::Unused(browser) => browser.end(grace).await,
+            Taken::Used => CloseOutcome::Unanswered,
+            Taken::Nothing => CloseOutcome::AlreadyClosed,
         }
     }
 
@@ -114,29 +115,26 @@ impl CdpSessionFactory {
     ) -> Result<CdpSession, SessionError> {
         let end = Instant::now() + deadline;
         let left = || end.saturating_duration_since(Instant::now());
-        let browser = timeout_at(end, self.browser(end))
+        let lease = timeout_at(end, self.lease(end))
             .await
             .map_err(|_| SessionError::Hung {
                 stage: Stage::Launch,
             })?
             .map_err(|error| error.as_session())?;
-        let lease = Lease {
-            browser: Some(Arc::clone(&browser)),
-            shared: Arc::clone(&self.browser),
-            keep: self.options.keep,
-        };
+        let browser = lease.browser().ok_or(SessionError::Disconnected)?;
         let mut policy = TabPolicy::new(request.access.clone());
         policy.scripts = self.options.scripts;
         policy.resources = self.options.resources.clone();
+        policy.private = self.options.private;
         let tab = browser
             .new_tab(policy, world::script(), left())
             .await
             .map_err(|error| error.at(Stage::Launch));
-        drop(browser);
         match tab {
             Ok(tab) => CdpSession::open(tab, request, lease, left()).await,
             Err(error) => {
-                lease.end(Duration::from_secs(2)).await;
+                lease.check(SIGN_OF_LIFE).await;
+                lease.end(AFTER_FAILURE).await;
                 Err(error)
             }
         }
@@ -145,16 +143,24 @@ impl CdpSessionFactory {
     /// The browser that runs now.
     #[cfg(feature = "testing")]
     pub async fn running(&self) -> Option<Arc<Browser>> {
-        self.browser.lock().await.clone()
+        self.desk.browser()
     }
 
-    async fn browser(&self, end: Instant) -> Result<Arc<Browser>, LaunchError> {
-        let mut slot = self.browser.lock().await;
-        if let Some(browser) = slot.as_ref().filter(|known| known.connection().is_open()) {
-            return Ok(Arc::clone(browser));
+    async fn lease(&self, end: Instant) -> Result<Lease, LaunchError> {
+        loop {
+            if let Some(lease) = self.desk.lease(self.options.keep) {
+                return Ok(lease);
+            }
+            self.start(end).await?;
         }
-        // One that is gone is reaped when its last user lets go.
-        drop(slot.take());
+    }
+
+    /// Has a browser that can be used.
+    async fn start(&self, end: Instant) -> Result<(), LaunchError> {
+        let _starting = self.starting.lock().await;
+        if self.desk.has_sound() {
+            return Ok(());
+        }
         let deadline = end.saturating_duration_since(Instant::now());
         let browser = match &self.options.connect {
             Some(address) => Browser::attach(address, deadline).await,
@@ -169,9 +175,11 @@ impl CdpSessionFactory {
             }
         };
         let browser = browser.inspect_err(|error| tracing::warn!(%error, "no browser"))?;
-        let browser = Arc::new(browser);
-        *slot = Some(Arc::clone(&browser));
-        Ok(browser)
+        if self.options.ready > 0 {
+            browser.keep_ready(world::script(), self.options.ready);
+        }
+        self.desk.put(browser);
+        Ok(())
     }
 }
 
@@ -184,46 +192,5 @@ impl SessionFactory for CdpSessionFactory {
     ) -> Result<Arc<dyn Session>, SessionError> {
         let session = self.open_session(request, deadline).await?;
         Ok(Arc::new(session))
-    }
-}
-
-/// One session's share in a browser.
-#[derive(Debug)]
-pub(crate) struct Lease {
-    browser: Option<Arc<Browser>>,
-    shared: Shared,
-    keep: Keep,
-}
-
-impl Lease {
-    /// Connections that the browser tried to make by itself.
-    pub(crate) fn breaches(&self) -> u64 {
-        self.browser
-            .as_ref()
-            .map_or(0, |browser| browser.counts().breaches)
-    }
-
-    /// Gives the share back; the last one ends the browser, unless it is kept.
-    pub(crate) async fn end(mut self, grace: Duration) -> CloseOutcome {
-        let Some(mine) = self.browser.take() else {
-            return CloseOutcome::AlreadyClosed;
-        };
-        let mut slot = self.shared.lock().await;
-        if slot.as_ref().is_some_and(|known| Arc::ptr_eq(known, &mine)) {
-            let keep = match self.keep {
-                Keep::UntilClosed => mine.connection().is_open(),
-                // The slot's and ours.
-                Keep::WhileUsed => Arc::strong_count(&mine) > 2,
-            };
-            if keep {
-                return CloseOutcome::Clean;
-            }
-            drop(slot.take());
-        }
-        drop(slot);
-        match Arc::try_unwrap(mine) {
-            Ok(browser) => browser.close(grace).await,
-            Err(_) => CloseOutcome::Clean,
-        }
     }
 }

@@ -11,6 +11,7 @@ use crate::connection::{Connection, EventStream, PendingCall, SessionId};
 use crate::flags::Walls;
 use crate::network::boundary::{Boundary, hold_everything};
 use crate::network::counters::Counted;
+use crate::network::policy::PageScripts;
 use crate::network::tabs::TabNet;
 use crate::tab::WorldScript;
 
@@ -65,6 +66,13 @@ impl Watcher {
             self.send("Network.overrideNetworkState", online()),
             self.send("Target.setAutoAttach", self.auto_attach()),
         ];
+        let policy = self.net.policy.get();
+        if policy.is_some_and(|policy| policy.scripts == PageScripts::Off) {
+            calls.push(self.send(
+                "Emulation.setScriptExecutionDisabled",
+                json!({"value": true}),
+            ));
+        }
         if self.walls.hold_by_session() {
             calls.push(self.send("Fetch.enable", hold_everything()));
             calls.push(self.send(

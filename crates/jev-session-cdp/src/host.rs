@@ -24,7 +24,6 @@ use crate::world::Method;
 #[derive(Debug, Deserialize)]
 struct Answer {
     refused: Option<HostRefusal>,
-    epoch: String,
 }
 
 /// Why an act ended before its usual way.
@@ -45,6 +44,20 @@ impl From<Stop> for Ended {
             Stop::Receipt(receipt) => Self::Receipt(of_receipt(receipt)),
             Stop::Error(error) => Self::Error(error),
         }
+    }
+}
+
+impl Ended {
+    /// The same once text has been typed.
+    fn after_typing(self) -> Self {
+        let error = match self {
+            Self::Error(failed) => failed.error,
+            Self::Receipt(_) => SessionError::Hung {
+                stage: Stage::Dispatch,
+            },
+        };
+        let sent = Sent::Maybe;
+        Self::Error(DispatchError { sent, error })
     }
 }
 
@@ -82,7 +95,7 @@ impl CdpSession {
         method: Method,
         options: &Value,
         end: Instant,
-    ) -> Result<(Answer, Value), Ended> {
+    ) -> Result<Value, Ended> {
         let bound = end
             .saturating_duration_since(Instant::now())
             .min(PATIENCE + HUNG);
@@ -95,7 +108,7 @@ impl CdpSession {
         let answer = Answer::deserialize(&value).map_err(|_| malformed())?;
         match answer.refused {
             Some(refusal) => Err(refusal.into()),
-            None => Ok((answer, value)),
+            None => Ok(value),
         }
     }
 
@@ -129,7 +142,14 @@ impl CdpSession {
             .ask_world(&loader, Method::EndFill, &json!({"text": text}), end)
             .await;
         typed.map_err(|error| Ended::from(Stop::of_edge(&error)))?;
-        ended.map(|(_, value)| value)
+        match ended {
+            Ok(value) => Ok(value),
+            // What the world stopped went nowhere; all else can't say any more that nothing was typed.
+            Err(Ended::Receipt(HostReceipt::Refused(HostRefusal::Diverted))) => {
+                Err(HostRefusal::Diverted.into())
+            }
+            Err(ended) => Err(ended.after_typing()),
+        }
     }
 
     async fn press_on(&self, control: &Control, end: Instant) -> Result<HostReceipt, Ended> {
@@ -142,13 +162,12 @@ impl CdpSession {
             "off": self.reader().scripts() == PageScripts::Off,
         });
         let mark = Mark::here(self.reader());
-        let (answer, value) = self.ask_world(&loader, Method::Press, &wanted, end).await?;
+        let value = self.ask_world(&loader, Method::Press, &wanted, end).await?;
         let acted = Acted::deserialize(&value).map_err(|_| malformed())?;
         let dispatch = Dispatch {
             reader: self.reader(),
             request: self.request(),
             loader: &loader,
-            document: &answer.epoch,
             end,
         };
         Ok(of_receipt(dispatch.outcome(acted, mark).await?))
@@ -164,10 +183,7 @@ impl CdpSession {
             .ask("Page.navigate", json!({"url": to.as_str()}), left)
             .await
             .map_err(|error| Ended::from(Stop::of_edge(&error)))?;
-        let expected = Expected {
-            url: Some(to.as_str().to_owned()),
-            own: true,
-        };
+        let expected = Expected::to(to.as_str().to_owned());
         let followed = follow(self.reader(), self.request(), &mut mark, &expected, end).await?;
         Ok(of_receipt(followed))
     }

@@ -101,6 +101,16 @@ impl Browser {
         let tripwire = Tripwire::set(Arc::clone(&counters), || None)
             .await
             .map_err(LaunchError::Boundary)?;
+        let unshare = match walls {
+            Walls::Up => match options.device {
+                NetworkDevice::NoneIfPossible => probe().await,
+                NetworkDevice::Keep => None,
+            },
+            Walls::Attached => None,
+            #[cfg(feature = "testing")]
+            Walls::Down => None,
+        };
+        // From here to its supervisor nothing waits: a start that is given up leaves no folder.
         let profile = Profile::create(preferences(walls)).map_err(LaunchError::Profile)?;
         let sandbox = sandbox_state();
         let arguments = command_line(
@@ -111,14 +121,8 @@ impl Browser {
             sandbox,
             walls,
         );
-        let unshare = match (walls, options.device) {
-            (Walls::Up, NetworkDevice::NoneIfPossible) => probe().await,
-            (Walls::Up, NetworkDevice::Keep) | (Walls::Attached, _) => None,
-            #[cfg(feature = "testing")]
-            (Walls::Down, _) => None,
-        };
         let isolation = match (options.device, unshare) {
-            (NetworkDevice::Keep, _) => IsolationState::NotWanted,
+            (NetworkDevice::Keep, Some(_) | None) => IsolationState::NotWanted,
             (NetworkDevice::NoneIfPossible, Some(_)) => IsolationState::NoDevice,
             (NetworkDevice::NoneIfPossible, None) => IsolationState::Unavailable,
         };
@@ -235,16 +239,30 @@ impl Browser {
     /// and profile folder are gone afterwards, unless the outcome is [`CloseOutcome::Unanswered`].
     /// A browser that somebody else started is only let go of.
     pub async fn close(self, grace: Duration) -> CloseOutcome {
+        self.end(grace).await
+    }
+
+    /// As [`Browser::close`], for one that somebody else may still hold a handle to.
+    pub(crate) async fn end(&self, grace: Duration) -> CloseOutcome {
         self.shelf.clear();
         let outcome = match &self.process {
-            Some(process) => self.end(&process.supervisor, grace).await,
+            Some(process) => self.end_process(&process.supervisor, grace).await,
             None => self.let_go(grace).await,
         };
         self.core.connection.shut();
         outcome
     }
 
-    async fn end(&self, supervisor: &Supervisor, grace: Duration) -> CloseOutcome {
+    /// Has the process killed in the background, whoever still holds a handle.
+    pub(crate) fn forsake(&self) {
+        self.shelf.clear();
+        if let Some(process) = &self.process {
+            process.supervisor.kill();
+        }
+        self.core.connection.shut();
+    }
+
+    async fn end_process(&self, supervisor: &Supervisor, grace: Duration) -> CloseOutcome {
         self.core.connection.post(None, "Browser.close", json!({}));
         let ended = match supervisor.ended(grace).await {
             Some(ended) => Some(ended),

@@ -6,6 +6,8 @@ pub mod connection;
 #[cfg(test)]
 mod connection_tests;
 mod dispatch;
+#[cfg(test)]
+mod dispatch_tests;
 pub mod error;
 pub mod factory;
 pub mod find;
@@ -15,6 +17,7 @@ mod host;
 pub mod isolation;
 mod keys;
 pub mod launch;
+mod lease;
 mod navigate;
 pub mod network;
 mod page;

@@ -18,7 +18,9 @@ const BEGIN: Duration = Duration::from_millis(1000);
 /// Where things stood before an action.
 #[derive(Debug)]
 pub(crate) struct Mark {
+    /// Navigations of the tab itself that had begun, and of frames inside.
     pub(crate) starts: u64,
+    inside: u64,
     pub(crate) commits: u64,
     pub(crate) moves: u64,
     pub(crate) downloads: u64,
@@ -34,7 +36,8 @@ impl Mark {
         let page = reader.page();
         let page = page.borrow();
         Self {
-            starts: page.starts,
+            starts: page.own.count,
+            inside: page.inside.count,
             commits: page.commits,
             moves: page.moves,
             downloads: page.downloads,
@@ -50,8 +53,30 @@ impl Mark {
 pub(crate) struct Expected {
     /// Its address, when it is known.
     pub(crate) url: Option<String>,
+    /// The address that the target said it leads to, when it said one.
+    pub(crate) wanted: Option<String>,
     /// It is the tab's own, not a frame's.
     pub(crate) own: bool,
+}
+
+impl Expected {
+    /// The next navigation of the tab itself, wherever it leads.
+    pub(crate) const fn any() -> Self {
+        Self {
+            url: None,
+            wanted: None,
+            own: true,
+        }
+    }
+
+    /// The tab's own navigation to an address.
+    pub(crate) fn to(url: String) -> Self {
+        Self {
+            url: Some(url.clone()),
+            wanted: Some(url),
+            own: true,
+        }
+    }
 }
 
 /// What became of a loader.
@@ -94,7 +119,8 @@ pub(crate) async fn follow(
     };
     loop {
         if let Some(fate) = fate_of(reader, mark, &loader, expected) {
-            return Ok(Receipt::Applied(effect_of(reader, request, fate, expected)));
+            let effect = effect_of(reader, request, fate, &loader, expected);
+            return Ok(Receipt::Applied(effect));
         }
         alive(reader)?;
         let changed = async {
@@ -122,7 +148,7 @@ fn lost(error: SessionError) -> Stop {
     })
 }
 
-fn alive(reader: &Reader) -> Result<(), Stop> {
+pub(crate) fn alive(reader: &Reader) -> Result<(), Stop> {
     let page = reader.page();
     let page = page.borrow();
     if page.crashed {
@@ -137,16 +163,27 @@ fn alive(reader: &Reader) -> Result<(), Stop> {
 /// The loader of the navigation that is meant: of the right address if there is one, else the first.
 fn loader_of(page: &Page, mark: &Mark, expected: &Expected) -> Option<String> {
     let fresh = || {
-        page.started_after(mark.starts)
-            .filter(|started| started.main == expected.own && !started.loader.is_empty())
+        let (own, inside) = if expected.own {
+            (Some(page.own.after(mark.starts)), None)
+        } else {
+            (None, Some(page.inside.after(mark.inside)))
+        };
+        let all = own.into_iter().flatten();
+        all.chain(inside.into_iter().flatten())
+            .filter(|started| !started.loader.is_empty())
     };
-    let named = expected.url.as_deref().and_then(|url| {
-        let plain = |url: &str| url.split('#').next().unwrap_or_default().to_owned();
-        fresh().find(|started| plain(&started.url) == plain(url))
-    });
+    let named = expected
+        .url
+        .as_deref()
+        .and_then(|url| fresh().find(|started| plain(&started.url) == plain(url)));
     named
         .or_else(|| fresh().next())
         .map(|started| started.loader.clone())
+}
+
+/// An address without its fragment.
+fn plain(url: &str) -> &str {
+    url.split('#').next().unwrap_or_default()
 }
 
 fn fate_of(reader: &Reader, mark: &Mark, loader: &str, expected: &Expected) -> Option<Fate> {
@@ -159,7 +196,7 @@ fn fate_of(reader: &Reader, mark: &Mark, loader: &str, expected: &Expected) -> O
             Fate::Committed
         });
     }
-    let given_up = page.failed.iter().any(|failed| failed == loader);
+    let given_up = page.has_failed(loader);
     match reader.tab().document_of(loader).map(|news| news.fate) {
         Some(DocumentFate::Refused(_)) => return Some(Fate::Refused),
         Some(DocumentFate::Failed(_)) => return Some(Fate::Failed),
@@ -186,13 +223,19 @@ fn effect_of(
     reader: &Reader,
     request: &OpenRequest,
     fate: Fate,
+    loader: &str,
     expected: &Expected,
 ) -> AppliedEffect {
     match fate {
         Fate::Committed => {
             let page = reader.page();
             let page = page.borrow();
-            if !expected.own || request.access.allows_text(&page.main.url) {
+            // What was asked for counts, not where the server led on from there.
+            let as_said = match (&expected.wanted, page.asked_by(loader)) {
+                (Some(wanted), Some(asked)) => plain(wanted) == plain(asked),
+                (None, _) | (_, None) => true,
+            };
+            if as_said && (!expected.own || request.access.allows_text(&page.main.url)) {
                 AppliedEffect::Navigated
             } else {
                 AppliedEffect::DestinationRefused

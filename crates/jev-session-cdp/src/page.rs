@@ -8,8 +8,10 @@ use tokio::sync::watch;
 
 use crate::connection::{Connection, SessionId};
 
-/// Navigations remembered.
+/// Navigations of the tab's own frame that are remembered.
 const KEPT: usize = 32;
+/// Those of all frames inside together: apart, so that they can't make the tab's own forgotten.
+const KEPT_INSIDE: usize = 256;
 
 /// A document committed in the tab's own frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +27,54 @@ pub(crate) struct Committed {
 pub(crate) struct Started {
     pub(crate) loader: String,
     pub(crate) url: String,
-    pub(crate) main: bool,
+}
+
+/// The latest of something.
+#[derive(Clone, Debug)]
+struct Latest<T, const MOST: usize>(VecDeque<T>);
+
+impl<T, const MOST: usize> Default for Latest<T, MOST> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T, const MOST: usize> Latest<T, MOST> {
+    fn keep(&mut self, item: T) {
+        if self.0.len() == MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(item);
+    }
+}
+
+/// The navigations of one kind of frame.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Begun<const MOST: usize> {
+    /// How many there were.
+    pub(crate) count: u64,
+    latest: Latest<Started, MOST>,
+    /// Loaders whose load failed, was given up, or became a download.
+    failed: Latest<String, MOST>,
+}
+
+impl<const MOST: usize> Begun<MOST> {
+    fn begin(&mut self, started: Started) {
+        self.latest.keep(started);
+        self.count += 1;
+    }
+
+    fn of(&self, loader: &str) -> Option<&Started> {
+        let mut latest_first = self.latest.0.iter().rev();
+        latest_first.find(|started| started.loader == loader)
+    }
+
+    /// Those after the first `count`, oldest first.
+    pub(crate) fn after(&self, count: u64) -> impl Iterator<Item = &Started> {
+        let fresh = usize::try_from(self.count.saturating_sub(count)).unwrap_or(usize::MAX);
+        let skip = self.latest.0.len().saturating_sub(fresh);
+        self.latest.0.iter().skip(skip)
+    }
 }
 
 /// What is known of the tab.
@@ -34,17 +83,14 @@ pub(crate) struct Page {
     pub(crate) main: Committed,
     /// How many documents were committed in the tab's own frame.
     pub(crate) commits: u64,
-    /// How many were committed in frames inside.
-    pub(crate) child_commits: u64,
-    /// Loaders of the latest child commits.
-    pub(crate) children: VecDeque<String>,
-    /// How many navigations began, of any frame.
-    pub(crate) starts: u64,
-    pub(crate) started: VecDeque<Started>,
+    /// Loaders of the latest commits in frames inside.
+    children: Latest<String, KEPT_INSIDE>,
+    /// Navigations of the tab's own frame.
+    pub(crate) own: Begun<KEPT>,
+    /// Navigations of the frames inside.
+    pub(crate) inside: Begun<KEPT_INSIDE>,
     /// How often the address changed within the document.
     pub(crate) moves: u64,
-    /// Loaders whose load failed, was given up, or became a download.
-    pub(crate) failed: VecDeque<String>,
     /// The loader of the tab's own document that was parsed to its end last.
     pub(crate) parsed: String,
     /// The loader of the tab's own document that was loaded last.
@@ -57,16 +103,21 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The navigations begun after the first `count`, oldest first.
-    pub(crate) fn started_after(&self, count: u64) -> impl Iterator<Item = &Started> {
-        let fresh = usize::try_from(self.starts.saturating_sub(count)).unwrap_or(usize::MAX);
-        let skip = self.started.len().saturating_sub(fresh);
-        self.started.iter().skip(skip)
+    /// The address that a navigation was begun with.
+    pub(crate) fn asked_by(&self, loader: &str) -> Option<&str> {
+        let started = self.own.of(loader).or_else(|| self.inside.of(loader));
+        started.map(|started| started.url.as_str())
+    }
+
+    /// Whether a load failed, was given up, or became a download.
+    pub(crate) fn has_failed(&self, loader: &str) -> bool {
+        let mut failed = self.own.failed.0.iter().chain(&self.inside.failed.0);
+        failed.any(|known| known == loader)
     }
 
     /// Whether a loader's document stands in its frame now, or stood there lately.
     pub(crate) fn has_committed(&self, loader: &str) -> bool {
-        self.main.loader == loader || self.children.iter().any(|known| known == loader)
+        self.main.loader == loader || self.children.0.iter().any(|known| known == loader)
     }
 
     fn take_in(&mut self, method: &str, params: &Value, main_frame: &str) {
@@ -87,10 +138,9 @@ impl Page {
                     };
                     self.commits += 1;
                 } else if error {
-                    keep(&mut self.failed, loader);
+                    self.inside.failed.keep(loader);
                 } else {
-                    keep(&mut self.children, loader);
-                    self.child_commits += 1;
+                    self.children.keep(loader);
                 }
             }
             "Page.frameStartedNavigating" => {
@@ -100,10 +150,12 @@ impl Page {
                     let started = Started {
                         loader: text("loaderId").unwrap_or_default().to_owned(),
                         url: text("url").unwrap_or_default().to_owned(),
-                        main: text("frameId") == Some(main_frame),
                     };
-                    keep(&mut self.started, started);
-                    self.starts += 1;
+                    if text("frameId") == Some(main_frame) {
+                        self.own.begin(started);
+                    } else {
+                        self.inside.begin(started);
+                    }
                 }
             }
             "Page.navigatedWithinDocument" => {
@@ -119,7 +171,12 @@ impl Page {
                 if params.get("type").and_then(Value::as_str) == Some("Document")
                     && let Some(id) = text("requestId")
                 {
-                    keep(&mut self.failed, id.to_owned());
+                    // The first document of all was asked for before it was announced.
+                    if self.inside.of(id).is_some() {
+                        self.inside.failed.keep(id.to_owned());
+                    } else {
+                        self.own.failed.keep(id.to_owned());
+                    }
                 }
             }
             "Page.lifecycleEvent" => {
@@ -137,13 +194,6 @@ impl Page {
             _ => {}
         }
     }
-}
-
-fn keep<T>(list: &mut VecDeque<T>, item: T) {
-    if list.len() == KEPT {
-        list.pop_front();
-    }
-    list.push_back(item);
 }
 
 /// Follows a session's events until there are no more.
@@ -198,11 +248,37 @@ mod tests {
             &json!({"frame": {"id": "c", "loaderId": "L2", "url": "http://h/c", "parentId": "m"}}),
             "m",
         );
-        assert_eq!((page.starts, page.commits, page.child_commits), (1, 1, 1));
+        assert_eq!((page.own.count, page.inside.count, page.commits), (1, 0, 1));
         assert_eq!(page.main.url, "http://h/");
         assert!(page.has_committed("L1") && page.has_committed("L2") && !page.has_committed("L3"));
-        assert_eq!(page.started_after(0).count(), 1);
-        assert_eq!(page.started_after(1).count(), 0);
+        assert_eq!(page.own.after(0).count(), 1);
+        assert_eq!(page.own.after(1).count(), 0);
+    }
+
+    #[test]
+    fn frames_inside_do_not_make_the_tabs_own_navigation_forgotten() {
+        let mut page = Page::default();
+        let start = |page: &mut Page, frame: &str, loader: &str| {
+            page.take_in(
+                "Page.frameStartedNavigating",
+                &json!({"frameId": frame, "loaderId": loader, "url": "http://h/", "navigationType": "differentDocument"}),
+                "m",
+            );
+        };
+        let failed = |page: &mut Page, loader: &str| {
+            let params = json!({"type": "Document", "requestId": loader});
+            page.take_in("Network.loadingFailed", &params, "m");
+        };
+        start(&mut page, "m", "mine");
+        failed(&mut page, "mine");
+        for number in 0..1000 {
+            let loader = format!("c{number}");
+            start(&mut page, "c", &loader);
+            failed(&mut page, &loader);
+        }
+        assert_eq!(page.own.after(0).count(), 1);
+        assert_eq!(page.asked_by("mine"), Some("http://h/"));
+        assert!(page.has_failed("mine") && page.has_failed("c999") && !page.has_failed("c0"));
     }
 
     #[test]

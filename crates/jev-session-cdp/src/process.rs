@@ -81,8 +81,87 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the process. Needs a running tokio runtime.
+    /// Starts the process. Needs a running tokio runtime. When it does not start, the profile folder
+    /// is removed.
     pub(crate) fn start(plan: Plan) -> io::Result<(Self, PipeSource, PipeSink)> {
+        match Started::new(&plan) {
+            Ok(started) => Ok(Self::watch(started, plan.profile)),
+            Err(error) => {
+                plan.profile.remove_once();
+                Err(error)
+            }
+        }
+    }
+
+    fn watch(started: Started, profile: Profile) -> (Self, PipeSource, PipeSink) {
+        let Started {
+            mut child,
+            source,
+            sink,
+        } = started;
+        let pid = child.id().unwrap_or_default();
+        let stderr = Arc::new(Mutex::new(VecDeque::new()));
+        if let Some(pipe) = child.stderr.take() {
+            tokio::spawn(keep_end(pipe, Arc::clone(&stderr)));
+        }
+        let (kill, killed) = watch::channel(false);
+        let (end, ended) = watch::channel(None);
+        let folder = profile.folder().to_path_buf();
+        let guard = Guard {
+            child,
+            profile,
+            armed: true,
+        };
+        tokio::spawn(watch_over(guard, killed, end));
+        let supervisor = Self {
+            kill,
+            ended,
+            stderr,
+            pid,
+            profile: folder,
+        };
+        (supervisor, source, sink)
+    }
+
+    /// The browser's process number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The profile folder.
+    pub(crate) fn profile(&self) -> &Path {
+        &self.profile
+    }
+
+    /// Has the process tree killed, now.
+    pub(crate) fn kill(&self) {
+        self.kill.send_replace(true);
+    }
+
+    /// Waits until process and profile are gone. None when the bound passes first.
+    pub(crate) async fn ended(&self, bound: Duration) -> Option<Ended> {
+        let mut ended = self.ended.clone();
+        let waited = tokio::time::timeout(bound, ended.wait_for(Option::is_some)).await;
+        waited.ok()?.ok().and_then(|end| *end)
+    }
+
+    /// The end of what the browser wrote to its error stream.
+    pub(crate) fn stderr(&self) -> String {
+        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+}
+
+/// A process that runs, and the ends of its pipe.
+struct Started {
+    child: Child,
+    source: PipeSource,
+    sink: PipeSink,
+}
+
+impl Started {
+    fn new(plan: &Plan) -> io::Result<Self> {
         let (their_input, our_output) = io::pipe()?;
         let (our_input, their_output) = io::pipe()?;
         let scratch = plan.profile.scratch();
@@ -117,61 +196,14 @@ impl Supervisor {
                 },
             ])
             .map_err(io::Error::other)?;
-        let mut child = Command::from(command).kill_on_drop(true).spawn()?;
-        let pid = child.id().unwrap_or_default();
+        let child = Command::from(command).kill_on_drop(true).spawn()?;
         let source = PipeSource::new(our_input.into())?;
         let sink = PipeSink::new(our_output.into())?;
-
-        let stderr = Arc::new(Mutex::new(VecDeque::new()));
-        if let Some(pipe) = child.stderr.take() {
-            tokio::spawn(keep_end(pipe, Arc::clone(&stderr)));
-        }
-        let (kill, killed) = watch::channel(false);
-        let (end, ended) = watch::channel(None);
-        let profile = plan.profile.folder().to_path_buf();
-        let guard = Guard {
+        Ok(Self {
             child,
-            profile: plan.profile,
-            armed: true,
-        };
-        tokio::spawn(watch_over(guard, killed, end));
-        let supervisor = Self {
-            kill,
-            ended,
-            stderr,
-            pid,
-            profile,
-        };
-        Ok((supervisor, source, sink))
-    }
-
-    /// The browser's process number.
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// The profile folder.
-    pub(crate) fn profile(&self) -> &Path {
-        &self.profile
-    }
-
-    /// Has the process tree killed, now.
-    pub(crate) fn kill(&self) {
-        self.kill.send_replace(true);
-    }
-
-    /// Waits until process and profile are gone. None when the bound passes first.
-    pub(crate) async fn ended(&self, bound: Duration) -> Option<Ended> {
-        let mut ended = self.ended.clone();
-        let waited = tokio::time::timeout(bound, ended.wait_for(Option::is_some)).await;
-        waited.ok()?.ok().and_then(|end| *end)
-    }
-
-    /// The end of what the browser wrote to its error stream.
-    pub(crate) fn stderr(&self) -> String {
-        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = kept.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).trim().to_owned()
+            source,
+            sink,
+        })
     }
 }
 

@@ -184,6 +184,16 @@ impl Reader {
         Err(Lost::Edge(CdpError::Malformed))
     }
 
+    /// Calls into the world of the document of this loader, when it was entered before, without
+    /// waiting for what comes of it.
+    pub(crate) fn post(&self, loader: &str, method: Method, options: &Value) {
+        if let Some(context) = self.entered(loader) {
+            let params = world::call(context, method, options);
+            let session = Some(self.tab.session());
+            self.tab.connection().post(session, CALL, params);
+        }
+    }
+
     fn entered(&self, loader: &str) -> Option<i64> {
         let worlds = self.lock();
         let (entered, context) = worlds.entered.as_ref()?;
@@ -192,7 +202,8 @@ impl Reader {
 
     /// Makes the world of a document, or finds the one its script has made. A look is asked for in
     /// the same breath, in the context that this will most likely be: a new document is busy, and
-    /// each question waits for its turn. What another context answered is thrown away.
+    /// each question waits for its turn. What another context answered is thrown away; when that is a
+    /// page's own world, the page does not see that it was asked (see `world/call.js`).
     async fn make(
         &self,
         loader: &str,

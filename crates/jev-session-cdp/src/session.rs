@@ -17,13 +17,15 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::attach::BoundaryKind;
 use crate::dispatch::Dispatch;
-use crate::factory::Lease;
+use crate::lease::Lease;
 use crate::network::documents::DocumentFate;
 use crate::page::{self, Page};
 use crate::reader::Reader;
 use crate::screenshot::{self, Screenshot};
 use crate::settle::{self, Seen};
 use crate::tab::Tab;
+#[cfg(feature = "testing")]
+use crate::world::{self, Method};
 
 /// One exclusive tab in a browser of ours.
 #[derive(Debug)]
@@ -115,7 +117,7 @@ impl CdpSession {
             if committed {
                 return Ok(());
             }
-            if page.borrow().failed.contains(&loader) {
+            if page.borrow().has_failed(&loader) {
                 let fault = FetchFault::Broken;
                 return Err(SessionError::StartUnreachable { fault });
             }
@@ -226,16 +228,43 @@ impl CdpSession {
     }
 }
 
+#[cfg(test)]
+impl CdpSession {
+    /// A session of a scripted tab, opened already.
+    pub(crate) fn scripted(tab: Tab, request: OpenRequest) -> Self {
+        let main_frame = tab.main_frame().to_owned();
+        let page = page::follow(tab.connection(), tab.session(), main_frame);
+        Self {
+            request,
+            reader: Reader::new(Arc::new(tab), page),
+            last: Mutex::new(None),
+            closed: watch::Sender::new(false),
+            lease: Mutex::new(None),
+        }
+    }
+}
+
 #[cfg(feature = "testing")]
 impl CdpSession {
-    /// Runs a script as the page itself would: to change a page between look and click.
+    /// Runs a script as the page itself would, in a user's name: to change a page between look and
+    /// click.
     ///
     /// # Errors
     /// [`SessionError`] when the browser does not answer.
     pub async fn run_in_page(&self, script: &str, deadline: Duration) -> Result<(), SessionError> {
-        let params = json!({"expression": script, "awaitPromise": true});
+        let params = json!({"expression": script, "awaitPromise": true, "userGesture": true});
         let ran = self.reader.ask("Runtime.evaluate", params, deadline).await;
         ran.map(drop).map_err(|error| error.at(Stage::Dispatch))
+    }
+
+    /// Calls into every context that there may be, as if its number were that of our world.
+    pub async fn knock(&self, deadline: Duration) {
+        for context in 1..=32 {
+            let params = world::call(context, Method::State, &json!({"reach": "document"}));
+            // Most are nobody's.
+            let asked = self.reader.ask("Runtime.callFunctionOn", params, deadline);
+            drop(asked.await);
+        }
     }
 
     /// Crashes the tab's process.
@@ -308,7 +337,6 @@ impl Session for CdpSession {
             reader: &self.reader,
             request: &self.request,
             loader: &judged.loader,
-            document: judged.document.as_str(),
             end: Instant::now() + deadline,
         };
         self.unless_closed(dispatch.run(permit))
@@ -360,8 +388,15 @@ impl Session for CdpSession {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let left = end.saturating_duration_since(Instant::now());
+        let breached = self.reader.tab().boundary() == BoundaryKind::Whole && network.breaches > 0;
         let browser = match lease {
-            Some(lease) => lease.end(left).await,
+            Some(lease) => {
+                // A browser that lets a tab wait for ever, or that has tried to get out.
+                if tab == CloseOutcome::Unanswered || breached {
+                    lease.condemn();
+                }
+                lease.end(left).await
+            }
             None => CloseOutcome::Clean,
         };
         let outcome = match (tab, browser) {

@@ -201,7 +201,7 @@ impl Tab {
         if self.closed.load(Ordering::Acquire) {
             return Err(gone);
         }
-        let fetcher = Fetcher::new().map_err(|_| gone.clone())?;
+        let fetcher = Fetcher::new(policy.private).map_err(|_| gone.clone())?;
         let scripts = policy.scripts;
         self.net.fetcher.set(fetcher).map_err(|_| gone.clone())?;
         self.net.policy.set(policy).map_err(|_| gone)?;
@@ -311,6 +311,25 @@ impl Tab {
                 | CdpError::TargetGone { .. }
                 | CdpError::Malformed,
             ) => CloseOutcome::Unanswered,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Tab {
+    /// A tab of a scripted connection; its session and its main frame are called `tab`.
+    pub(crate) fn scripted(connection: &Connection) -> Self {
+        let counters = Arc::new(NetworkCounters::default());
+        let policy = Arc::default();
+        let boundary = Boundary::new(connection.clone(), Arc::clone(&counters), Walls::Up);
+        let net = TabNet::new("context".into(), "tab".into(), counters, policy);
+        Self {
+            connection: connection.clone(),
+            session: SessionId::new("tab"),
+            boundary,
+            net: Arc::new(net),
+            _tripwire: None,
+            closed: AtomicBool::new(false),
         }
     }
 }

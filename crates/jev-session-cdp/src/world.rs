@@ -41,9 +41,8 @@ const PARTS: &[&str] = &[
     include_str!("world/close.js"),
 ];
 
-const CALL: &str = include_str!("world/call.js");
-
-/// A name that no page can guess; a page that could would still have to reach our world's global.
+/// A name that no page can guess. A call that reaches a page's own world instead of ours is not seen
+/// there only because of that.
 static KEY: LazyLock<String> = LazyLock::new(|| {
     let mut key = String::from("jev");
     for part in 0_u8..2 {
@@ -54,6 +53,9 @@ static KEY: LazyLock<String> = LazyLock::new(|| {
 });
 
 static SOURCE: LazyLock<String> = LazyLock::new(|| PARTS.concat().replace(KEY_MARK, &KEY));
+
+static CALL: LazyLock<String> =
+    LazyLock::new(|| include_str!("world/call.js").replace(KEY_MARK, &KEY));
 
 /// The script, for a tab to run before every page's own.
 #[must_use]
@@ -110,6 +112,23 @@ impl Method {
             Self::Press => "press",
         }
     }
+
+    /// Whether it is what a user would do with a hand. Only that may count as a user's gesture: a
+    /// page can see that there was one, and may do more for a while after it.
+    const fn is_gesture(self) -> bool {
+        match self {
+            Self::Click | Self::BeginFill | Self::Press => true,
+            Self::Look
+            | Self::State
+            | Self::Boxes
+            | Self::Change
+            | Self::Arm
+            | Self::Disarm
+            | Self::Scroll
+            | Self::ScrollArea
+            | Self::EndFill => false,
+        }
+    }
 }
 
 /// What [`call`] answers where the world's script has not run.
@@ -118,12 +137,12 @@ pub(crate) const MISSING: &str = "missing";
 /// The parameters of `Runtime.callFunctionOn` for one call into the world of a context.
 pub(crate) fn call(context: i64, method: Method, options: &Value) -> Value {
     json!({
-        "functionDeclaration": CALL,
+        "functionDeclaration": *CALL,
         "executionContextId": context,
-        "arguments": [{"value": *KEY}, {"value": method.name()}, {"value": options}],
+        "arguments": [{"value": method.name()}, {"value": options}],
         "returnByValue": true,
         "awaitPromise": true,
-        "userGesture": true,
+        "userGesture": method.is_gesture(),
     })
 }
 
@@ -146,5 +165,41 @@ mod tests {
         assert!(!SOURCE.contains(KEY_MARK));
         assert!(SOURCE.contains(KEY.as_str()));
         assert_eq!(KEY.len(), 35);
+    }
+
+    #[test]
+    fn a_call_into_a_foreign_world_names_nothing_that_a_page_can_exchange() {
+        let body = CALL
+            .split_once("\"use strict\";")
+            .and_then(|(_, body)| body.split_once("return \"missing\""))
+            .map(|(before, _)| before.to_owned())
+            .unwrap();
+        // All of it, up to where a foreign world is left. `document` is read in our world only, and
+        // no page can exchange it.
+        let expected = format!(
+            "const world = this.{};\n  if (world === undefined || world.document !== document) ",
+            *KEY
+        );
+        assert_eq!(body.trim_start(), expected);
+    }
+
+    #[test]
+    fn only_what_a_hand_would_do_is_a_gesture() {
+        for method in [Method::Click, Method::Press, Method::BeginFill] {
+            assert_eq!(call(1, method, &json!({}))["userGesture"], true);
+        }
+        for method in [
+            Method::Look,
+            Method::State,
+            Method::Boxes,
+            Method::Change,
+            Method::Arm,
+            Method::Disarm,
+            Method::Scroll,
+            Method::ScrollArea,
+            Method::EndFill,
+        ] {
+            assert_eq!(call(1, method, &json!({}))["userGesture"], false);
+        }
     }
 }

@@ -401,6 +401,12 @@ async fn a_tab_without_a_policy_gets_nothing_and_one_that_has_spent_its_share_ne
     let news = go(&blank, &format!("{}/", site.origin())).await;
     assert!(matches!(news.fate, DocumentFate::Refused(_)));
     assert_eq!(site.connections(), 0);
+    // A list may name it, and still it is no web server's address.
+    let mut metadata = policy(&site);
+    metadata.access = AccessList::parse(["http://169.254.169.254"]).unwrap();
+    let tab = browser.new_tab(metadata, WORLD, BOUND).await.unwrap();
+    let news = go(&tab, "http://169.254.169.254/latest").await;
+    assert_eq!(news.fate, DocumentFate::Failed(FetchFault::Boundary));
     blank.allow(policy(&site)).unwrap();
     assert!(blank.allow(policy(&site)).is_err());
     load(&blank, &format!("{}/", site.origin())).await;
@@ -414,9 +420,14 @@ async fn a_tab_without_a_policy_gets_nothing_and_one_that_has_spent_its_share_ne
     assert_eq!(news.fate, DocumentFate::Refused(Refusal::Spent));
 
     let mut small = policy(&site);
-    small.caps.total_bytes = 10;
+    small.caps.total_bytes = 2 << 20;
     let tab = browser.new_tab(small, WORLD, BOUND).await.unwrap();
     load(&tab, &format!("{}/", site.origin())).await;
+    // What is cut off counts from its first byte.
+    let news = go(&tab, &format!("{}/endless", site.origin())).await;
+    assert_eq!(news.fate, DocumentFate::Failed(FetchFault::TooLarge));
+    let bytes = tab.counters().counts().bytes;
+    assert!((2 << 20..3 << 20).contains(&bytes), "{bytes}");
     let news = go(&tab, &format!("{}/next", site.origin())).await;
     assert_eq!(news.fate, DocumentFate::Refused(Refusal::Spent));
     browser.close(BOUND).await;

@@ -298,21 +298,51 @@ async fn when_we_are_killed_the_browser_dies_and_the_next_start_sweeps() {
     }
 }
 
+/// The other half of the next test, which gives it a folder for temporary files of its own.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_start_is_told_and_leaves_nothing() {
-    for program in ["/nowhere/chrome", "/etc/passwd", "/bin/true"] {
-        let options = LaunchOptions {
-            program: Some(program.into()),
-            ..LaunchOptions::default()
-        };
-        let error = Browser::launch(options).await.unwrap_err();
-        let told = match program {
-            // It starts and ends at once.
-            "/bin/true" => matches!(error, LaunchError::NoAnswer { .. }),
-            _ => matches!(error, LaunchError::NotExecutable { .. }),
-        };
-        assert!(told, "{program}: {error}");
+async fn starts_what_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken");
+    fs::write(&broken, "#!/nowhere/interpreter\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(&broken, mode).unwrap();
+    let broken = broken.to_string_lossy().into_owned();
+    for program in ["/nowhere/chrome", "/etc/passwd", "/bin/true", &broken] {
+        for device in [NetworkDevice::Keep, NetworkDevice::NoneIfPossible] {
+            let options = LaunchOptions {
+                program: Some(program.into()),
+                device,
+                ..LaunchOptions::default()
+            };
+            let error = Browser::launch(options).await.unwrap_err();
+            let told = match (program, device) {
+                // It starts and ends at once.
+                ("/bin/true", _) => matches!(error, LaunchError::NoAnswer { .. }),
+                ("/nowhere/chrome" | "/etc/passwd", _) => {
+                    matches!(error, LaunchError::NotExecutable { .. })
+                }
+                (_, NetworkDevice::Keep) => matches!(error, LaunchError::Spawn(_)),
+                // What takes the device away may start, and then can't start it.
+                (_, NetworkDevice::NoneIfPossible) => {
+                    matches!(error, LaunchError::Spawn(_) | LaunchError::NoAnswer { .. })
+                }
+            };
+            assert!(told, "{program} {device:?}: {error}");
+        }
     }
+}
+
+#[test]
+fn what_does_not_start_is_told_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "starts_what_does_not_start"])
+        .env("TMPDIR", folder.path())
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

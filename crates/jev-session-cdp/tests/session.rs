@@ -242,6 +242,52 @@ async fn pages_without_scripts_are_read_and_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn frames_of_another_site_run_no_scripts_either() {
+    let site = Server::start(|asked| match asked.target.as_str() {
+        "/inside" => Reply::of(
+            "text/html",
+            "<script>new Image().src = '/ran'</script><body onload=\"new Image().src = '/ran'\">\
+             <p>inside</p><img src=/seen><iframe srcdoc=\"<script>new Image().src = '/ran'</script>\"></iframe>\
+             <iframe src=\"javascript:new Image().src='/ran'\"></iframe>",
+        ),
+        _ => Reply::of("text/html", ""),
+    })
+    .await
+    .unwrap();
+    // By name it is another site than by address, so the frame gets a process of its own.
+    let inside = format!("http://localhost:{}", site.port());
+    let page = format!("<title>Start</title><p>outside<iframe src={inside}/inside></iframe>");
+    let outside = Server::start(move |_| Reply::of("text/html", page.clone())).await;
+    let outside = outside.unwrap();
+    let origin = outside.origin();
+    for (scripts, ran) in [(PageScripts::Off, false), (PageScripts::Run, true)] {
+        let factory = CdpSessionFactory::new(SessionOptions {
+            scripts,
+            ..SessionOptions::default()
+        });
+        let request = request(&format!("{origin}/"), &[&origin, &inside]);
+        let session = factory.open_session(request, BOUND).await.unwrap();
+        let before = site.asked().len();
+        let asked = |path: &str| {
+            let asked = site.asked();
+            let mut fresh = asked.iter().skip(before);
+            fresh.any(|asked| asked.target == path)
+        };
+        let end = tokio::time::Instant::now() + BOUND;
+        while !asked("/seen") || (ran && !asked("/ran")) {
+            assert!(tokio::time::Instant::now() < end);
+            session.wait(Duration::from_millis(20)).await.unwrap();
+            session.observe(BOUND).await.unwrap();
+        }
+        // Everything that the frame asked for by then has come, and what it would do follows.
+        let quiet = session.observe(BOUND).await.unwrap();
+        assert_eq!(quiet.omitted.frames, 1);
+        session.close(BOUND).await;
+        assert_eq!(asked("/ran"), ran);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_picture_shows_where_the_candidates_are() {
     let site = site().await;
     let origin = site.origin();

@@ -13,12 +13,8 @@ use crate::run::{self, Failure};
 /// What `handle` and draining may cost, in nanoseconds.
 const BOUND_NS: f64 = 5_000.0;
 
-/// Options of `cargo xtask bench core`.
-#[derive(clap::Args)]
-pub(crate) struct Arguments {}
-
 /// `cargo xtask bench core`.
-pub(crate) fn command(_: &Arguments) -> Result<(), Failure> {
+pub(super) fn command() -> Result<(), Failure> {
     let folder = repo::root().join("target/criterion");
     // Figures of benches that are gone are not ours.
     if folder.exists() {

@@ -39,6 +39,9 @@ pub enum ConversationError {
     /// The model went on calling tools.
     #[error("the chat model gave no answer within {MODEL_CALLS_MAX} turns")]
     NoAnswer,
+    /// The caller cancelled.
+    #[error("cancelled")]
+    Cancelled,
 }
 
 /// What a conversation brought.
@@ -104,7 +107,11 @@ impl Conversation {
         };
         for model_calls in 1..=MODEL_CALLS_MAX {
             let left = end.saturating_duration_since(Instant::now());
-            let reply = self.model.complete(&request, left).await?;
+            let reply = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(ConversationError::Cancelled),
+                reply = self.model.complete(&request, left) => reply?,
+            };
             request.messages.push(Message::Assistant(reply.clone()));
             if reply.calls.is_empty() {
                 return Ok(Answer {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jev_core::contract::Mode;
 use jev_core::gate::GateKind;
-use jev_core::policy::{NameRule, Permission};
+use jev_core::policy::NameRule;
 use jev_core::ports::JudgeKind;
 use jev_core::telemetry::Price;
 use jev_judge::spec::JudgeSpec;
@@ -44,6 +44,7 @@ start = "http://h/manual/"
 [browser]
 chrome = "chromium"
 build = "full"
+private_names = "allowed"
 [trace]
 dir = "runs"
 pictures = "on"
@@ -99,6 +100,7 @@ fn every_key_is_read() {
     );
     assert_eq!(config.browser.chrome, Some("chromium".into()));
     assert_eq!(config.browser.build, Build::Full);
+    assert_eq!(config.browser.private_names, Permission::Allowed);
     assert_eq!(config.trace.dir, Some("/etc/jev/runs".into()));
     assert_eq!(config.trace.pictures, KeepPictures::Yes);
     assert_eq!(

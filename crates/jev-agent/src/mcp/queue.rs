@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -48,11 +49,7 @@ impl Queue {
             (inside < most).then_some(inside + 1)
         });
         match entered {
-            Ok(before) => {
-                // Order is by this line: whoever is written here first is served first.
-                tracing::debug!(before, "a call has its place in the queue");
-                Ok(Place(Arc::clone(counted)))
-            }
+            Ok(_) => Ok(Place(Arc::clone(counted))),
             Err(_) => Err(ToolError::Busy {
                 running: self.running,
                 waiting: self.waiting,
@@ -65,11 +62,18 @@ impl Queue {
 impl Turns for Queue {
     async fn turn(&self) -> Result<Turn, ToolError> {
         let place = self.enter(&self.inside)?;
+        let mut waiting = std::pin::pin!(Arc::clone(&self.permits).acquire_owned());
+        let first = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context)));
+        let first = first.await;
+        // It stands in the queue from its first poll on: whoever is written here first is served
+        // first.
+        tracing::debug!("a call has its place in the queue");
+        let permit = match first {
+            Poll::Ready(permit) => permit,
+            Poll::Pending => waiting.await,
+        };
         // The semaphore is never closed; if it were, nothing could be opened any more.
-        let permit = Arc::clone(&self.permits)
-            .acquire_owned()
-            .await
-            .map_err(|_| ToolError::Cancelled)?;
+        let permit = permit.map_err(|_| ToolError::Cancelled)?;
         Ok(Box::new((permit, place)))
     }
 

@@ -217,11 +217,14 @@ impl Runtime {
             },
             Err(Stop(reason)) => reason,
         };
-        if matches!(reason.status(), Status::Timeout | Status::Cancelled) {
+        // An action that the deadline cut short is UNKNOWN, and the deadline has come all the same.
+        let expired = matches!(reason.status(), Status::Timeout)
+            || matches!(reason.status(), Status::Unknown) && work.left().is_zero();
+        if expired || matches!(reason.status(), Status::Cancelled) {
             self.parts.planner.cancel();
             self.parts.decider.cancel();
         }
-        if !matches!(reason.status(), Status::Timeout) {
+        if !expired {
             self.readiness = Readiness::Ready;
         }
         let close = match &mut tab {
@@ -240,6 +243,7 @@ impl Runtime {
             steps: work.steps,
             recoveries: work.recoveries,
             judged: work.judged,
+            judge: self.parts.decider.identity(),
             usage: work.usage,
             evidence: last.map_or_else(Vec::new, |report| report.evidence().to_vec()),
             output: last.map(Report::tool_output),

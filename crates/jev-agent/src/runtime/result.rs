@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jev_core::ports::CloseReport;
+use jev_core::ports::{CloseReport, JudgeIdentity};
 use jev_core::question::Usage;
 use jev_core::report::ToolOutput;
 use jev_core::status::{Cause, Handoff, Status};
@@ -102,8 +102,8 @@ pub struct StepResult {
 pub struct TaskResult {
     /// COMPLETED or BLOCKED.
     pub state: TaskState,
-    /// Why.
-    #[serde(serialize_with = "status_of")]
+    /// Why: written as the status underneath, `reason`, and its words, `cause`.
+    #[serde(flatten, serialize_with = "reason_and_cause")]
     pub reason: Reason,
     /// What the host should do next.
     pub handoff: Handoff,
@@ -113,6 +113,8 @@ pub struct TaskResult {
     pub recoveries: u32,
     /// Judged steps.
     pub judged: u32,
+    /// Who decided.
+    pub judge: JudgeIdentity,
     /// Tokens of the judge.
     pub usage: Usage,
     /// Each step of the plan that was begun.
@@ -127,8 +129,17 @@ pub struct TaskResult {
     pub elapsed: Duration,
 }
 
-fn status_of<S: Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
-    reason.status().serialize(serializer)
+fn reason_and_cause<S: Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Written {
+        reason: Status,
+        cause: Option<String>,
+    }
+    let written = Written {
+        reason: reason.status(),
+        cause: reason.words(),
+    };
+    written.serialize(serializer)
 }
 
 impl TaskResult {

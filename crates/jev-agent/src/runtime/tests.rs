@@ -1,6 +1,7 @@
 //! Tests of the task runtime: the three demonstrations, bounds, recovery, deadlines, plans.
 
 mod contracts;
+mod deadlines;
 mod guards;
 mod planning;
 

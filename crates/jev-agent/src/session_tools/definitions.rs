@@ -7,7 +7,7 @@ use jev_core::status::Status;
 use serde_json::{Map, Value, json};
 
 use super::arguments::TEXT_MAX_CHARS;
-use super::calls::{CONTROL_ROLES, FIELD_ROLES};
+use super::ask::{CONTROL_ROLES, FIELD_ROLES};
 use super::{SessionParts, Verb};
 use crate::tool::{Effects, ToolDefinition, evidence_schema};
 

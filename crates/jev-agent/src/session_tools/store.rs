@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SessionParts;
-use super::calls::Ask;
+use super::ask::Ask;
 use crate::shared_session::{Closer, SharedSession};
 use crate::source::RunContext;
 use crate::tool::{Connection, SessionFault, ToolError};
@@ -253,13 +253,20 @@ impl Sessions {
             Ok(guard) => guard,
             Err(_) => {
                 // It does not notice: the tab is closed under it, and then it must.
-                early = Some(held.closer.close(CLOSE_GRACE).await);
-                held.session.lock().await
+                let outcome = held.closer.close(CLOSE_GRACE).await.outcome;
+                match tokio::time::timeout(NOTICE, held.session.lock()).await {
+                    Ok(guard) => {
+                        early = Some(outcome);
+                        guard
+                    }
+                    // Not even then: it is left to itself, and lets go of the tab when it ends.
+                    Err(_) => return Some(CloseOutcome::Unanswered),
+                }
             }
         };
         let session = guard.take()?;
         let report = session.close(CLOSE_GRACE).await;
-        Some(early.unwrap_or(report).outcome)
+        Some(early.unwrap_or(report.outcome))
     }
 
     /// Ends the sessions of a client that has gone.

@@ -2,6 +2,7 @@
 //! bad arguments, and typed text that stays with the agent.
 
 mod rules;
+mod stuck;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -58,7 +58,7 @@ async fn decide(State(world): State<World>, headers: HeaderMap, body: String) ->
         answers.insert(id.clone(), answer);
     }
     let usage = json!({"input_tokens": 1000, "output_tokens": 10});
-    axum::Json(json!({"model": "jev-latest", "answers": answers, "usage": usage})).into_response()
+    axum::Json(json!({"model": "jev-1.13.0", "answers": answers, "usage": usage})).into_response()
 }
 
 async fn serve(world: World) -> String {
@@ -148,6 +148,12 @@ async fn a_planted_key_stands_in_nothing_that_is_written() {
             said.stdout,
             said.stderr
         );
+        if world == World::Fine {
+            // The alias was asked, a version answered, and both are told.
+            let told: Value = serde_json::from_str(&said.stdout).unwrap();
+            let models = (&told["judge"]["model"], &told["judge"]["answered_by"]);
+            assert_eq!(models, (&json!("jev-latest"), &json!("jev-1.13.0")));
+        }
         for text in [&said.stdout, &said.stderr] {
             let at = text.find(KEY).map(|at| &text[at.saturating_sub(200)..at]);
             assert_eq!(at, None, "{world:?}");

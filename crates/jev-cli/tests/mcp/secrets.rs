@@ -67,12 +67,20 @@ async fn page(State(seen): State<Seen>, request: Request) -> Response {
         .unwrap()
         .push(format!("{target} {}", cookie.unwrap_or_default()));
     let body = match request.uri().path() {
-        "/warranty" => "<title>Warranty</title><p>It lasts 24 months.".to_owned(),
+        // The last page shows the judge's own key; whoever prints the page must not.
+        "/warranty" | "/agent/warranty" => format!(
+            "<title>Warranty</title><p>It lasts 24 months.<p>Ours: {}",
+            secret(if request.uri().path() == "/warranty" {
+                "key in the environment"
+            } else {
+                "key in a credential file"
+            }),
+        ),
         "/found" => "<title>Found</title><p>One kettle found.".to_owned(),
         _ => format!(
             r#"<!doctype html><title>Help</title><h1>Help</h1>
 <p>Authorization: Bearer {}</p><p>The key is {}.</p><p>Write to {}.</p>
-<a href="/warranty?access_token={}">Warranty</a>
+<a href="warranty?access_token={}">Warranty</a>
 <a href="http://ada:{}@{}/warranty">Warranty, too</a>
 <form action=/found><label>Note <input name=note oninput="echo.textContent=value"></label>
 <button>Search</button></form><p>You typed: <span id=echo></span></p>"#,
@@ -192,18 +200,23 @@ async fn planted_secrets_stand_in_nothing_that_is_written() {
     let memory = folder.path().join("memory");
     std::fs::create_dir(&memory).unwrap();
     let database = memory.join("experience.db").display().to_string();
-    for _ in 0..2 {
+    for more in [&["--json"][..], &[]] {
         let mut command = jev();
         command
-            .args(["task", "run", &task, "--memory", &database, "--json"])
+            .args(["task", "run", &task, "--memory", &database])
+            .args(more)
             .args(["--trace", &path("trace")])
             .args(["--judge", &format!("systemone:{}", judge.url)])
-            .env("SYSTEMONE_API_KEY", env_key)
+            .args(["--key-env", VARIABLE])
             .env(VARIABLE, env_key)
             .env("JEV_LOG", "trace");
         let said = output(&mut command).await;
         assert_eq!(said.status.code(), Some(0), "{}", super::shown(&said));
-        written.add("task stdout", String::from_utf8_lossy(&said.stdout));
+        let stdout = String::from_utf8_lossy(&said.stdout);
+        // The story shows the evidence; the object the page and what stands around the evidence.
+        let shows = more.is_empty() || stdout.contains("Ours: [key]");
+        assert!(shows && stdout.contains("24 months"), "{stdout}");
+        written.add("task stdout", stdout);
         written.add("logs", String::from_utf8_lossy(&said.stderr));
     }
 
@@ -216,7 +229,7 @@ async fn planted_secrets_stand_in_nothing_that_is_written() {
     let config = folder.path().join("jev.toml");
     let text = format!(
         "[judge]\nprovider = 'systemone'\nurl = '{}'\nenv_file = 'keys.env'\nkey_variable = '{VARIABLE}'\n\
-         [[source]]\nname = 'help'\nstart = '{base}/'\nallow = ['{base}']\nexpect = ['\\d+ months']\n\
+         [[source]]\nname = 'help'\nstart = '{base}/agent/'\nallow = ['{base}']\nexpect = ['\\d+ months']\n\
          [read]\nmode = 'enforce'\nthreshold = 0.8\nbudget = '30s'\n\
          [session]\ntools = 'allowed'\nfill = ['Note']\npress = ['Search']\n\
          [trace]\ndir = 'trace'\n",
@@ -233,6 +246,8 @@ async fn planted_secrets_stand_in_nothing_that_is_written() {
     let goal = json!({"goal": "How long is the warranty?"});
     let answer = server.call("read_browser", goal).await;
     assert_eq!(answer["status"], "VERIFIED", "{answer}");
+    let text = answer["visibleText"].as_str().unwrap();
+    assert!(text.contains("Ours: [key]"), "{text}");
     let opened = server.call("session_open", json!({})).await;
     let session = &opened["session"];
     let fill = json!({"session": session, "name": "Note", "text": secret("typed text")});

@@ -89,7 +89,7 @@ impl Pieces {
                 }
             });
         }
-        let cut = |seen: &Seen| matches!(seen.c, '\u{2026}' | '\u{201d}');
+        let cut = |seen: &Seen| matches!(seen.c, '\u{2026}' | '\u{201d}' | '[');
         let is = |from: usize, piece: &[char]| {
             text.get(from..from + piece.len())
                 .is_some_and(|part| part.iter().map(|seen| seen.c).eq(piece.iter().copied()))

@@ -16,7 +16,7 @@ use super::documents::{DocumentFate, DocumentNews, FrameKind};
 use super::fetch::{Fetched, Fetcher};
 use super::filter::{Refusal, judge};
 use super::paused::{Paused, ResourceKind};
-use super::policy::{OwnCsp, TabPolicy};
+use super::policy::{OwnCsp, PageScripts, TabPolicy};
 use super::tabs::{InFlight, Owner, TabNet, Tabs};
 use crate::attach::BoundaryKind;
 use crate::connection::{Connection, EventStream, SessionId};
@@ -33,6 +33,10 @@ const BETWEEN_HOPS: Duration = Duration::from_millis(250);
 /// sockets and web transport, which never pass through us.
 const OWN_CSP: &str =
     "sandbox allow-scripts allow-same-origin allow-forms; connect-src http: https: data: blob:";
+
+/// Goes with every answer where pages may not run scripts. They are switched off in the browser as
+/// well; but a frame in a process of its own may begin before that has reached it.
+const NO_SCRIPTS: &str = "script-src 'none'";
 
 /// Goes with every answer too, in place of the page's own: nothing that makes the browser itself
 /// ask somebody, and nothing that needs a person.
@@ -201,7 +205,7 @@ impl Boundary {
         fetcher: &Fetcher,
     ) -> Next {
         match fetcher
-            .fetch(url, &paused.request.headers, &policy.caps)
+            .fetch(url, &paused.request.headers, &policy.caps, &tab.counters)
             .await
         {
             Ok(fetched) if is_download(paused, &fetched) => {
@@ -210,16 +214,14 @@ impl Boundary {
             }
             Ok(fetched) => {
                 let status = fetched.status;
-                tab.counters.count(Counted::Allowed {
-                    bytes: u64::try_from(fetched.body.len()).unwrap_or(u64::MAX),
-                });
+                tab.counters.count(Counted::Allowed);
                 let (fate, next) = if fetched.is_redirect() {
                     (DocumentFate::Redirected { status }, Next::Hop)
                 } else {
                     (DocumentFate::Answered { status }, Next::Done)
                 };
                 self.report(paused, tab, fate);
-                self.fulfil(paused, fetched, policy.csp).await;
+                self.fulfil(paused, fetched, policy).await;
                 next
             }
             Err(fault) => {
@@ -261,27 +263,39 @@ impl Boundary {
         }
     }
 
-    async fn fulfil(&self, paused: &Paused, fetched: Fetched, csp: OwnCsp) {
-        let mut headers: Vec<Value> = fetched
-            .headers
+    async fn fulfil(&self, paused: &Paused, fetched: Fetched, policy: &TabPolicy) {
+        let Fetched {
+            status,
+            headers,
+            body,
+            slot,
+        } = fetched;
+        let mut headers: Vec<Value> = headers
             .iter()
             .map(|(name, value)| json!({"name": name, "value": value}))
             .collect();
-        match csp {
+        match policy.csp {
             OwnCsp::On => {
                 headers.push(json!({"name": "content-security-policy", "value": OWN_CSP}));
                 headers.push(json!({"name": "permissions-policy", "value": OWN_PERMISSIONS}));
             }
             OwnCsp::Off => {}
         }
+        match policy.scripts {
+            PageScripts::Run => {}
+            PageScripts::Off => {
+                headers.push(json!({"name": "content-security-policy", "value": NO_SCRIPTS}));
+            }
+        }
         let params = json!({
             "requestId": paused.request_id,
-            "responseCode": fetched.status,
+            "responseCode": status,
             "responseHeaders": headers,
-            "body": STANDARD.encode(&fetched.body),
+            "body": STANDARD.encode(&body),
         });
-        drop(fetched);
+        drop(body);
         self.answer(paused, "Fetch.fulfillRequest", params).await;
+        drop(slot);
     }
 
     async fn answer(&self, paused: &Paused, method: &str, params: Value) {

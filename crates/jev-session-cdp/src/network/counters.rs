@@ -22,7 +22,7 @@ pub struct NetworkCounters {
 /// One thing that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
-    Allowed { bytes: u64 },
+    Allowed,
     Document,
     Resource,
     Method,
@@ -36,10 +36,7 @@ pub(crate) enum Counted {
 impl NetworkCounters {
     pub(crate) fn count(&self, what: Counted) {
         let counter = match what {
-            Counted::Allowed { bytes } => {
-                self.bytes.fetch_add(bytes, Ordering::Relaxed);
-                &self.allowed
-            }
+            Counted::Allowed => &self.allowed,
             Counted::Document => &self.refused_documents,
             Counted::Resource => &self.refused_resources,
             Counted::Method => &self.refused_methods,
@@ -50,6 +47,12 @@ impl NetworkCounters {
             Counted::Breach => &self.breaches,
         };
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that arrived; how many there are in all.
+    pub(crate) fn receive(&self, bytes: u64) -> u64 {
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        before.saturating_add(bytes)
     }
 
     /// The counts now.

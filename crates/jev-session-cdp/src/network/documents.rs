@@ -9,7 +9,8 @@ use tokio::sync::mpsc;
 
 use super::filter::Refusal;
 
-/// Results kept for [`Documents::of_loader`].
+/// Results kept for [`Documents::of_loader`], of the tab's own documents and of its frames' apart:
+/// a page with many frames must not make what became of itself forgotten.
 const KEPT: usize = 64;
 
 /// Which frame a document was for.
@@ -77,7 +78,8 @@ pub struct Documents(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    recent: VecDeque<DocumentNews>,
+    own: VecDeque<DocumentNews>,
+    inside: VecDeque<DocumentNews>,
     subscribers: Vec<mpsc::UnboundedSender<DocumentNews>>,
     closed: bool,
     /// Frames in which a document that was asked for stands, or is about to.
@@ -103,10 +105,14 @@ impl Documents {
         state
             .subscribers
             .retain(|subscriber| subscriber.send(news.clone()).is_ok());
-        if state.recent.len() == KEPT {
-            state.recent.pop_front();
+        let recent = match news.frame {
+            FrameKind::Main => &mut state.own,
+            FrameKind::Child => &mut state.inside,
+        };
+        if recent.len() == KEPT {
+            recent.pop_front();
         }
-        state.recent.push_back(news);
+        recent.push_back(news);
     }
 
     /// Whether a frame inside the tab has had a document of the list.
@@ -136,11 +142,11 @@ impl Documents {
         DocumentStream(receiver)
     }
 
-    /// The latest about a loader, among the last 64 news.
+    /// The latest about a loader, among the last 64 news of the tab itself and of its frames.
     #[must_use]
     pub fn of_loader(&self, loader: &str) -> Option<DocumentNews> {
         let state = self.lock();
-        let mut latest_first = state.recent.iter().rev();
+        let mut latest_first = state.own.iter().rev().chain(state.inside.iter().rev());
         latest_first.find(|news| news.loader == loader).cloned()
     }
 
@@ -148,12 +154,9 @@ impl Documents {
     #[must_use]
     pub fn main(&self) -> Option<DocumentNews> {
         let state = self.lock();
-        let mut latest_first = state.recent.iter().rev();
+        let mut latest_first = state.own.iter().rev();
         latest_first
-            .find(|news| {
-                news.frame == FrameKind::Main
-                    && !matches!(news.fate, DocumentFate::Redirected { .. })
-            })
+            .find(|news| !matches!(news.fate, DocumentFate::Redirected { .. }))
             .cloned()
     }
 }

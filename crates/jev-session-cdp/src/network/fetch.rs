@@ -11,11 +11,12 @@ use jev_core::error::FetchFault;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::policy::Caps;
-use super::resolve::{PinnedResolver, ResolveFault};
+use super::counters::NetworkCounters;
+use super::policy::{Caps, PrivateNames};
+use super::resolve::{PinnedResolver, ResolveFault, check_literal};
 
 /// Fetches of one tab at the same time. With the size cap it bounds memory.
 const AT_ONCE: usize = 16;
@@ -70,6 +71,8 @@ pub(crate) struct Fetched {
     /// In order; a name may stand several times (`set-cookie`).
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
+    /// Held until the browser has taken the answer in, so that what waits in memory is bounded too.
+    pub(crate) slot: OwnedSemaphorePermit,
 }
 
 impl Fetched {
@@ -93,12 +96,12 @@ pub(crate) struct Fetcher {
 
 impl Fetcher {
     /// A client with nothing of this machine's proxy settings.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(private: PrivateNames) -> io::Result<Self> {
         let client = Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
-            .dns_resolver(PinnedResolver::default())
+            .dns_resolver(PinnedResolver::new(private))
             .pool_idle_timeout(Duration::from_secs(30))
             .build()
             .map_err(io::Error::other)?;
@@ -108,16 +111,20 @@ impl Fetcher {
         })
     }
 
-    /// Fetches one address within the caps.
+    /// Fetches one address within the caps. Every byte counts when it arrives, whatever becomes of
+    /// the answer.
     pub(crate) async fn fetch(
         &self,
         url: &CanonicalUrl,
         headers: &Map<String, Value>,
         caps: &Caps,
+        counters: &NetworkCounters,
     ) -> Result<Fetched, FetchFault> {
+        check_literal(url.url().host())?;
         let whole = async {
             // Never closed, so an error can't happen; were it, the fetch would fail.
-            let _slot = self.slots.acquire().await.map_err(|_| FetchFault::Broken)?;
+            let slot = Arc::clone(&self.slots).acquire_owned().await;
+            let slot = slot.map_err(|_| FetchFault::Broken)?;
             let request = self
                 .client
                 .get(url.url().clone())
@@ -127,7 +134,7 @@ impl Fetcher {
                 .await
                 .map_err(|_| FetchFault::Timeout)?
                 .map_err(|error| fault_of(&error))?;
-            take_in(response, caps).await
+            take_in(response, caps, counters, slot).await
         };
         tokio::time::timeout_at(Instant::now() + caps.request, whole)
             .await
@@ -135,7 +142,12 @@ impl Fetcher {
     }
 }
 
-async fn take_in(mut response: Response, caps: &Caps) -> Result<Fetched, FetchFault> {
+async fn take_in(
+    mut response: Response,
+    caps: &Caps,
+    counters: &NetworkCounters,
+    slot: OwnedSemaphorePermit,
+) -> Result<Fetched, FetchFault> {
     // The client takes this header away when it decodes; what is left it can't decode.
     if response.headers().contains_key("content-encoding") {
         return Err(FetchFault::Broken);
@@ -158,8 +170,9 @@ async fn take_in(mut response: Response, caps: &Caps) -> Result<Fetched, FetchFa
             .map_err(|_| FetchFault::Timeout)?
             .map_err(|error| fault_of(&error))?;
         let Some(chunk) = chunk else { break };
+        let total = counters.receive(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
         let length = u64::try_from(body.len() + chunk.len()).unwrap_or(u64::MAX);
-        if length > caps.body_bytes {
+        if length > caps.body_bytes || total > caps.total_bytes {
             return Err(FetchFault::TooLarge);
         }
         body.extend_from_slice(&chunk);
@@ -168,6 +181,7 @@ async fn take_in(mut response: Response, caps: &Caps) -> Result<Fetched, FetchFa
         status,
         headers,
         body,
+        slot,
     })
 }
 

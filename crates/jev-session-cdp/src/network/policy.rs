@@ -31,6 +31,18 @@ pub enum OwnCsp {
     Off,
 }
 
+/// Whether a name may stand for a private network's address (RFC 1918, RFC 4193, shared address
+/// space). A host written in numbers that the list names may always, and a name other than
+/// `localhost` never stands for this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrivateNames {
+    /// It may not: whoever answers for a name of the open network can't lead into a private one.
+    #[default]
+    Refuse,
+    /// It may: for hosts that read sites of their own network by name.
+    Allow,
+}
+
 /// Bounds of what one tab fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
@@ -77,6 +89,8 @@ pub struct TabPolicy {
     pub scripts: PageScripts,
     /// Our own content security policy.
     pub csp: OwnCsp,
+    /// Names of private networks.
+    pub private: PrivateNames,
     /// Bounds.
     pub caps: Caps,
 }
@@ -94,6 +108,7 @@ impl TabPolicy {
             fonts: Want::Refuse,
             scripts: PageScripts::Run,
             csp: OwnCsp::On,
+            private: PrivateNames::Refuse,
             caps: Caps::default(),
         }
     }

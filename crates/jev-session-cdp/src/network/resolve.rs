@@ -1,6 +1,7 @@
 //! Name resolution for our own fetches: a name is resolved once in a tab's life and keeps its
 //! address, so that what was checked is what is connected, and no later answer can move an origin
-//! from the open network into a private one (rebinding).
+//! from the open network into a private one (rebinding). Private networks and this machine are
+//! reached only by a host that says so itself: an address in numbers, or `localhost`.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -9,6 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jev_core::error::FetchFault;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::Host;
+
+use super::policy::PrivateNames;
 
 /// Where an address lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +33,40 @@ enum Realm {
 #[error("{0}")]
 pub(crate) struct ResolveFault(pub(crate) FetchFault);
 
-/// Resolves and pins. Addresses written as numbers never come here: they are what the contract
-/// names, and are connected as they stand.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PinnedResolver(Arc<Mutex<HashMap<String, Vec<IpAddr>>>>);
+/// Resolves and pins. Addresses written as numbers never come here: see [`check_literal`].
+#[derive(Clone, Debug)]
+pub(crate) struct PinnedResolver {
+    pins: Arc<Mutex<HashMap<String, Vec<IpAddr>>>>,
+    private: PrivateNames,
+}
+
+impl PinnedResolver {
+    pub(crate) fn new(private: PrivateNames) -> Self {
+        Self {
+            pins: Arc::default(),
+            private,
+        }
+    }
+}
+
+/// Whether a host written in numbers may be connected. The list names it, so private and loopback
+/// addresses may; what is never a web server may not.
+pub(crate) fn check_literal(host: Option<Host<&str>>) -> Result<(), FetchFault> {
+    let ip = match host {
+        Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
+        Some(Host::Ipv6(ip)) => IpAddr::V6(ip),
+        Some(Host::Domain(_)) | None => return Ok(()),
+    };
+    match realm(ip) {
+        Realm::Open | Realm::Private | Realm::Loopback => Ok(()),
+        Realm::Forbidden => Err(FetchFault::Boundary),
+    }
+}
 
 impl Resolve for PinnedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let pins = Arc::clone(&self.0);
+        let pins = Arc::clone(&self.pins);
+        let private = self.private;
         Box::pin(async move {
             let host = name.as_str().to_ascii_lowercase();
             let pinned = pins
@@ -52,7 +82,7 @@ impl Resolve for PinnedResolver {
                         .map_err(|_| fault(FetchFault::Dns))?
                         .map(|address| address.ip())
                         .collect();
-                    let usable = usable(&host, found).map_err(fault)?;
+                    let usable = usable(&host, found, private).map_err(fault)?;
                     // Two requests may resolve at once: the first pin stands for both.
                     pins.lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -72,8 +102,13 @@ fn fault(fault: FetchFault) -> Box<dyn Error + Send + Sync> {
 }
 
 /// The addresses a name may be connected at. A name may stand for this machine only when it says
-/// so, and an answer that mixes open and private addresses is taken as open.
-fn usable(host: &str, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, FetchFault> {
+/// so, and for a private network only when the host allows that; an answer that mixes open and
+/// private addresses is taken as open.
+fn usable(
+    host: &str,
+    found: Vec<IpAddr>,
+    private: PrivateNames,
+) -> Result<Vec<IpAddr>, FetchFault> {
     if found.is_empty() {
         return Err(FetchFault::Dns);
     }
@@ -81,7 +116,10 @@ fn usable(host: &str, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, FetchFault> {
     let realms: &[Realm] = if bare == "localhost" || bare.ends_with(".localhost") {
         &[Realm::Loopback]
     } else {
-        &[Realm::Open, Realm::Private]
+        match private {
+            PrivateNames::Refuse => &[Realm::Open],
+            PrivateNames::Allow => &[Realm::Open, Realm::Private],
+        }
     };
     realms
         .iter()
@@ -151,6 +189,10 @@ fn realm_v6(ip: Ipv6Addr) -> Realm {
 mod tests {
     use super::*;
 
+    fn parse(texts: &[&str]) -> Vec<IpAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
     #[test]
     fn names_lead_only_where_they_may() {
         type Case = (
@@ -160,9 +202,13 @@ mod tests {
         );
         let cases: &[Case] = &[
             ("h", &["93.184.216.34"], Ok(&["93.184.216.34"])),
-            ("h", &["10.0.0.1"], Ok(&["10.0.0.1"])),
+            ("h", &["10.0.0.1"], Err(FetchFault::Boundary)),
+            ("h", &["172.16.0.1"], Err(FetchFault::Boundary)),
+            ("h", &["192.168.1.1"], Err(FetchFault::Boundary)),
+            ("h", &["100.64.0.1"], Err(FetchFault::Boundary)),
+            ("h", &["fd00::1"], Err(FetchFault::Boundary)),
+            ("h", &["::ffff:10.0.0.1"], Err(FetchFault::Boundary)),
             ("h", &["10.0.0.1", "93.184.216.34"], Ok(&["93.184.216.34"])),
-            ("h", &["fd00::1"], Ok(&["fd00::1"])),
             ("h", &["127.0.0.1"], Err(FetchFault::Boundary)),
             ("h", &["::1"], Err(FetchFault::Boundary)),
             ("h", &["::ffff:127.0.0.1"], Err(FetchFault::Boundary)),
@@ -184,11 +230,53 @@ mod tests {
             ("h", &[], Err(FetchFault::Dns)),
         ];
         for (host, found, expected) in cases {
-            let parse = |texts: &[&str]| -> Vec<IpAddr> {
-                texts.iter().map(|text| text.parse().unwrap()).collect()
-            };
-            let expected = expected.map(parse);
-            assert_eq!(usable(host, parse(found)), expected, "{host} {found:?}");
+            let got = usable(host, parse(found), PrivateNames::Refuse);
+            assert_eq!(got, expected.map(parse), "{host} {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_may_allow_names_of_private_networks_and_no_more() {
+        for (found, expected) in [
+            ("10.0.0.1", Ok(parse(&["10.0.0.1"]))),
+            ("fd00::1", Ok(parse(&["fd00::1"]))),
+            ("127.0.0.1", Err(FetchFault::Boundary)),
+            ("169.254.169.254", Err(FetchFault::Boundary)),
+        ] {
+            let got = usable("h", parse(&[found]), PrivateNames::Allow);
+            assert_eq!(got, expected, "{found}");
+        }
+    }
+
+    #[test]
+    fn addresses_in_numbers_are_what_the_list_names_but_never_link_local() {
+        let check = |host: &str| {
+            let url = url::Url::parse(&format!("http://{host}/")).unwrap();
+            check_literal(url.host())
+        };
+        for host in [
+            "h",
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "10.0.0.1",
+            "1.1.1.1",
+        ] {
+            assert_eq!(check(host), Ok(()), "{host}");
+        }
+        for host in [
+            "169.254.169.254",
+            "0xa9fea9fe",
+            "2852039166",
+            "[fe80::1]",
+            "[::ffff:169.254.169.254]",
+            "[64:ff9b::a9fe:a9fe]",
+            "0.0.0.0",
+            "[::]",
+            "224.0.0.1",
+            "255.255.255.255",
+        ] {
+            assert_eq!(check(host), Err(FetchFault::Boundary), "{host}");
         }
     }
 }

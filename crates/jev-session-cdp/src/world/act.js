@@ -2,6 +2,25 @@
 
   /** What is expected while an action runs; null otherwise. */
   let armed = null;
+  /** How long in milliseconds an action of which nothing has come yet may still lead somewhere. */
+  const LATE_MOST = 3000;
+
+  const expecting = (more) => ({
+    href: null, allow: [], host: false, navigation: null, moved: () => false,
+    accepted: null, vetoed: false, loose: false, late: false, until: 0, news: 0, ...more,
+  });
+
+  /** An action that came to nothing yet may still lead only where it may; any other is over. */
+  const release = (mine, came) => {
+    if (armed !== mine) return;
+    if (came?.done === "nothing") {
+      mine.late = true;
+      mine.until = now() + LATE_MOST;
+      mine.news = news;
+    } else {
+      armed = null;
+    }
+  };
 
   const withoutHash = (url) => {
     const at = url.indexOf("#");
@@ -18,6 +37,11 @@
   const onNavigate = (event) => {
     wake("navigate");
     if (armed === null) return;
+    if (armed.late) {
+      if (now() > armed.until) armed = null;
+      // By then other frames may go about their own business.
+      if (armed === null || (event.target !== globalThis.navigation && event.target !== armed.navigation)) return;
+    }
     const url = event.destination.url;
     const same = event.destination.sameDocument || event.hashChange;
     const wanted = armed.href !== null && withoutHash(url) === withoutHash(armed.href);
@@ -36,7 +60,7 @@
 
   const onSubmit = (event) => {
     // The host may send a form by its own hand; where it goes is checked when it leaves.
-    if (armed === null || armed.host === true) return;
+    if (armed === null || armed.host || (armed.late && now() > armed.until)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     armed.vetoed = true;
@@ -103,26 +127,31 @@
     const before = changes;
     const record = recordOf(el, tag, addressOf(el, tag), "");
     const place = places();
-    const mine = { href, allow: permit.allow, accepted: null, vetoed: false, loose: false };
+    const mine = expecting({
+      href, allow: permit.allow, navigation: viewOf.call(ownerDocumentOf.call(el)).navigation,
+      moved: () => places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record,
+    });
     armed = mine;
+    let came = null;
     try {
       if (href !== null && opensElsewhere(el)) globalThis.location.assign(href);
       else if (el instanceof HTMLElement || namespaceOf.call(el) === HTML) nativeClick.call(el);
       else dispatchTo.call(el, new MouseEvent("click", { bubbles: true, cancelable: true, composed: true }));
-      if (permit.off) return JSON.stringify({ done: href === null ? "changed" : "navigating", url: href ?? "", own: true });
-      return JSON.stringify(await outcome(mine, permit.patience, before, () =>
-        places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record));
+      if (permit.off) return JSON.stringify({ done: href === null ? "changed" : "navigating", url: href ?? "", own: true, href });
+      came = await outcome(mine, permit.patience, () => changes !== before || mine.moved());
+      return JSON.stringify(came);
     } finally {
-      if (armed === mine) armed = null;
+      release(mine, came);
     }
   };
 
   /** What came of an action: its navigation as soon as it is known, else what changed. */
-  const outcome = async (mine, patience, before, moved) => {
+  const outcome = async (mine, patience, has_changed) => {
+    const { href } = mine;
     const decided = () => {
       if (mine.accepted !== null && !mine.accepted.event.defaultPrevented) {
         const { event, same, own } = mine.accepted;
-        return { done: same ? "same_document" : "navigating", url: event.destination.url, own, loose: mine.loose };
+        return { done: same ? "same_document" : "navigating", url: event.destination.url, own, loose: mine.loose, href };
       }
       return mine.vetoed ? { done: "vetoed" } : null;
     };
@@ -131,10 +160,10 @@
       const known = decided();
       if (known !== null) return known;
       const left = end - now();
-      const changed = changes !== before || moved();
-      if (left <= 0) return { done: changed ? "changed" : "nothing" };
+      const changed = has_changed();
+      if (left <= 0) return { done: changed ? "changed" : "nothing", href };
       const wait = changed ? Math.max(0, 30 - (now() - lastFresh)) : left;
-      if (changed && wait <= 0) return { done: "changed" };
+      if (changed && wait <= 0) return { done: "changed", href };
       await hear(Math.min(wait + 1, left), (what) => (what === "decided" || (what === "changed" && !changed) ? true : undefined));
     }
   };
@@ -145,16 +174,22 @@
     if (permit.url !== cut(clean(location.href), 20_000)) return JSON.stringify({ stale: "url" });
     const place = places();
     const before = changes;
-    armed = { href: null, allow: permit.allow, accepted: null, vetoed: false, loose: false, before, place };
+    armed = expecting({ allow: permit.allow, moved: () => places() !== place, before });
     return JSON.stringify({ done: "armed" });
   };
+  /** Says what came of an action that was expected, or of one that had come to nothing before. */
   const disarm = async (options) => {
     const mine = armed;
     if (mine === null || options.off) return JSON.stringify({ done: "nothing" });
+    const late = mine.late;
+    let came = null;
     try {
-      return JSON.stringify(await outcome(mine, options.patience, mine.before, () => places() !== mine.place));
+      const changed = () => (late ? news !== mine.news : changes !== mine.before) || mine.moved();
+      came = await outcome(mine, options.patience, changed);
+      return JSON.stringify(came);
     } finally {
-      if (armed === mine) armed = null;
+      if (!late) release(mine, came);
+      else if (armed === mine && !options.keep) armed = null;
     }
   };
 

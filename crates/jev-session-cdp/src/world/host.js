@@ -136,7 +136,7 @@
     else if (tag === "textarea") selectArea.call(el);
     else selectChildren.call(selectionOf.call(ownerDocumentOf.call(el)), el);
     // Typing sends nothing: a form or a page that would is stopped.
-    armed = { href: null, allow: [], accepted: null, vetoed: false, loose: false };
+    armed = expecting({});
     filling = { el, tag, before: valueOf(el, tag), role, mine: armed };
     return JSON.stringify({ epoch });
   };
@@ -173,18 +173,21 @@
     const before = changes;
     const record = recordOf(el, tag, href, "");
     const place = places();
-    const mine = { href, allow, accepted: null, vetoed: false, loose: false, host: true };
+    const mine = expecting({
+      href, allow, host: true, navigation: viewOf.call(ownerDocumentOf.call(el)).navigation,
+      moved: () => places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record,
+    });
     armed = mine;
+    let came = null;
     try {
       if (href !== null && opensElsewhere(el)) globalThis.location.assign(href);
       else if (el instanceof HTMLElement || namespaceOf.call(el) === HTML) nativeClick.call(el);
       else dispatchTo.call(el, new MouseEvent("click", { bubbles: true, cancelable: true, composed: true }));
-      if (off) return JSON.stringify({ epoch, done: href === null ? "changed" : "navigating", url: href ?? "", own: true });
-      const came = await outcome(mine, patience, before, () =>
-        places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record);
+      if (off) return JSON.stringify({ epoch, done: href === null ? "changed" : "navigating", url: href ?? "", own: true, href });
+      came = await outcome(mine, patience, () => changes !== before || mine.moved());
       return JSON.stringify({ epoch, ...came });
     } finally {
-      if (armed === mine) armed = null;
+      release(mine, came);
     }
   };
 

@@ -259,3 +259,30 @@ fn names_are_written_as_in_the_configuration() {
     }
     assert!(actions.offers(Role::Link, "Delete all"));
 }
+
+/// The examples of the document are what they say, and say all that can be said.
+#[test]
+fn the_documents_examples_are_read() {
+    let document = include_str!("../../../../../docs/tasks.md");
+    let examples: Vec<&str> = document
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(examples.len(), 2);
+    for example in &examples {
+        Task::parse(example).unwrap_or_else(|error| panic!("{error}\n{example}"));
+    }
+    let full: TaskFile = toml::from_str(examples[1]).unwrap();
+    let fields = |value: serde_json::Value| -> Vec<String> {
+        let object = value.as_object().unwrap().clone();
+        object.into_iter().map(|(name, _)| name).collect()
+    };
+    let written = serde_json::to_value(&full).unwrap();
+    for table in ["/success", "/budget", "/actions", "/gate", ""] {
+        for name in fields(written.pointer(table).unwrap().clone()) {
+            assert!(examples[1].contains(&name), "{table}: {name}");
+        }
+    }
+    assert_eq!(full.plan.len(), 2);
+}

@@ -179,6 +179,24 @@ pub const CASES: &[PageCase] = &[
         ],
     ),
     PageCase::new(
+        "diverted_much_later",
+        "the same after something was fetched first",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            Look(&[Title("Diverted much later")]),
+        ],
+    ),
+    PageCase::new(
+        "slow_link",
+        "a handler that fetches first and then leads where the link says",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal")]),
+        ],
+    ),
+    PageCase::new(
         "diverted_by_mousedown",
         "an address exchanged within the click itself",
         &[

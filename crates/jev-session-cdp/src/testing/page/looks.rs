@@ -8,7 +8,7 @@ use super::Expect::{
     BadNodes, Candidates, Frames, LabelChars, Labels, Leads, Marks, NoLabel, NoText, Omitted, Path,
     Reads, Refused, Rest, ShadowRoots, Text, Title, TitleHas, Under,
 };
-use super::Step::{Back, Change as Changes, Click, Down, Hangs, Look, LookUntil, Wait};
+use super::Step::{Back, Change as Changes, Click, Down, Hangs, Knock, Look, LookUntil, Wait};
 use super::{NAVIGATED, PageCase, applied, stale};
 
 /// What pages look like.
@@ -346,6 +346,18 @@ pub const CASES: &[PageCase] = &[
         ],
     ),
     PageCase::new(
+        "foreign_world",
+        "a page does not see a call of ours that reaches its own world",
+        &[
+            Look(&[Title("tight"), Text("SEEN text")]),
+            Knock,
+            Changes,
+            Knock,
+            Look(&[Title("tight"), Text("SEEN text")]),
+            Click("To the goal", NAVIGATED),
+        ],
+    ),
+    PageCase::new(
         "leak",
         "the same page does see a reader that takes no care",
         &[
@@ -362,6 +374,7 @@ pub const CASES: &[PageCase] = &[
                 TitleHas("attribute class"),
                 TitleHas("event focus"),
                 TitleHas("state"),
+                TitleHas("user activation"),
             ]),
         ],
     ),

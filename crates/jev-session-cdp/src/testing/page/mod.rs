@@ -64,6 +64,8 @@ pub enum Step {
     Crashes(&'static str),
     /// The page's own `change()` runs.
     Change,
+    /// Calls into every context of the tab, the page's own world too.
+    Knock,
     /// Clicks the candidate of this label.
     Click(&'static str, Outcome),
     /// Scrolls down by so many windows.

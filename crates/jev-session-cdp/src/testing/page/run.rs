@@ -80,7 +80,8 @@ pub async fn run_page_case(
     if report.outcome != CloseOutcome::Clean {
         return Err(fault(0, format!("closed as {:?}", report.outcome)));
     }
-    if report.network.breaches > 0 || site.forbidden.connections() > 0 {
+    let reached = site.forbidden.connections() + site.forbidden.datagrams();
+    if report.network.breaches > 0 || reached > 0 {
         return Err(fault(0, "the boundary was crossed".into()));
     }
     let asked = site.allowed.asked();
@@ -178,6 +179,10 @@ async fn run_step(
             .run_in_page("change()", BOUND)
             .await
             .map_err(|error| error.to_string()),
+        Step::Knock => {
+            session.knock(BOUND).await;
+            Ok(())
+        }
         Step::Click(label, outcome) => {
             let seen = page.as_ref().ok_or("no look yet")?;
             let target = candidate(seen, label)?;
