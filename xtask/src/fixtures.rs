@@ -24,6 +24,9 @@ use crate::run::Failure;
 /// Bound of starting and of closing a browser. Generous, for the machine may be busy.
 const BOUND: Duration = Duration::from_secs(30);
 
+/// How long the forbidden servers are watched after the last page has been closed.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// The walls that a session gets by itself.
 const BOTH_IF_POSSIBLE: &str = "both walls, where the system allows it";
 
@@ -34,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", conflicts_with = "endurance")]
     only: Option<String>,
     /// The browser; none: every build that is found.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "endurance")]
     chrome: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
@@ -268,15 +271,29 @@ async fn pages(
         keep: Keep::UntilClosed,
         ..SessionOptions::default()
     });
+    let (mut sites, mut counted) = (Vec::new(), 0);
     for case in page::cases() {
         if !wanted(arguments, case.name) {
             continue;
         }
-        let row = one_page(&factory, chrome, &folder, case).await?;
+        let (row, site) = one_page(&factory, chrome, &folder, case).await?;
+        counted += row.forbidden;
+        sites.push(site);
         take_in(summary, vec![row], arguments);
     }
     factory.close(BOUND).await;
+    if !sites.is_empty() {
+        // What a page sent last may still be on its way; there is no event for nothing.
+        tokio::time::sleep(GRACE).await;
+    }
+    let seen: u64 = sites.iter().map(forbidden).sum();
+    summary.forbidden += seen.saturating_sub(counted);
     Ok(())
+}
+
+/// What a site's forbidden server has seen, in connections and datagrams.
+fn forbidden(site: &PageSite) -> u64 {
+    site.forbidden.connections() + site.forbidden.datagrams()
 }
 
 async fn one_page(
@@ -284,11 +301,11 @@ async fn one_page(
     chrome: &Chrome,
     folder: &Path,
     case: &'static page::PageCase,
-) -> Result<Row, Failure> {
+) -> Result<(Row, PageSite), Failure> {
     let site = PageSite::start(folder).await.map_err(failed)?;
     let begun = Instant::now();
     let ran = run_page_case(factory, &site, folder, case).await;
-    Ok(Row {
+    let row = Row {
         table: "page",
         case: case.name,
         browser: name_of(chrome),
@@ -299,9 +316,10 @@ async fn one_page(
             .map(|fault| fault.to_string())
             .into_iter()
             .collect(),
-        forbidden: site.forbidden.connections() + site.forbidden.datagrams(),
+        forbidden: forbidden(&site),
         ms: Some(begun.elapsed().as_millis()),
-    })
+    };
+    Ok((row, site))
 }
 
 async fn endure(arguments: &Arguments) -> Result<(), Failure> {

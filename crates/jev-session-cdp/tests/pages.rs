@@ -28,4 +28,5 @@ async fn every_hostile_page_is_read_and_acted_on_as_its_table_says() {
     }
     factory.close(Duration::from_secs(5)).await;
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert_eq!(site.forbidden.connections() + site.forbidden.datagrams(), 0);
 }

@@ -21,12 +21,16 @@
 
   /** Notes a positioned box that hides what it lies on. */
   const noteCover = (el, style, position, ctx, job) => {
-    if (job.covers.length >= COVERS_MOST || style.visibility !== "visible" || ctx.opacity < 0.95) return;
+    if (style.visibility !== "visible" || ctx.opacity < 0.95) return;
     if (alpha(style.backgroundColor) < 0.95) return;
     if (position === "relative" && style.top === "0px" && style.left === "0px" && style.transform === "none") return;
     const mine = meet(box(boxOf.call(el), ctx.ox, ctx.oy), ctx.clip);
     if (width(mine) < 4 || height(mine) < 4 || width(mine) * height(mine) < LEAST_COVER) return;
-    job.covers.push({ el, box: mine, layer: ctx.layer });
+    job.covers.push({ el, box: mine, layer: ctx.layer, size: width(mine) * height(mine) });
+    // Of many the largest count, so that a crowd of small ones hides none of them from us.
+    if (job.covers.length < 2 * COVERS_MOST) return;
+    job.covers.sort((a, b) => b.size - a.size);
+    job.covers.length = COVERS_MOST;
   };
 
   /** Whether a box of one layer is painted over what stands in another. */

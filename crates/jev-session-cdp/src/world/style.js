@@ -10,14 +10,37 @@
 
   const OPAQUE = /^rgb\((\d+), (\d+), (\d+)\)$/;
   const WITH_ALPHA = /^rgba\((\d+), (\d+), (\d+), ([\d.e-]+)\)$/;
-  /** A colour as one number; -1 when it is no plain opaque colour. */
+  /** Colours in other notations that are remembered. */
+  const DOTS_MOST = 500;
+  const dots = new Map();
+  let easel = null;
+  /** A colour of another notation, such as oklch(), as one dot of it looks: red, green, blue, alpha. */
+  const dotOf = (text) => {
+    let dot = dots.get(text);
+    if (dot !== undefined) return dot;
+    easel ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    easel.clearRect(0, 0, 1, 1);
+    easel.fillStyle = "rgb(1, 2, 3)";
+    easel.fillStyle = text;
+    easel.fillRect(0, 0, 1, 1);
+    const [red, green, blue, seen] = easel.getImageData(0, 0, 1, 1).data;
+    dot = { value: (red << 16) | (green << 8) | blue, alpha: seen / 255 };
+    if (dots.size >= DOTS_MOST) dots.clear();
+    dots.set(text, dot);
+    return dot;
+  };
+  /** A colour as one number; -1 when it is not opaque. */
   const colour = (text) => {
     const parts = OPAQUE.exec(text);
-    return parts === null ? -1 : (+parts[1] << 16) | (+parts[2] << 8) | +parts[3];
+    if (parts !== null) return (+parts[1] << 16) | (+parts[2] << 8) | +parts[3];
+    if (WITH_ALPHA.test(text)) return -1;
+    const dot = dotOf(text);
+    return dot.alpha === 1 ? dot.value : -1;
   };
   const alpha = (text) => {
     const parts = WITH_ALPHA.exec(text);
-    return parts === null ? 1 : +parts[4];
+    if (parts !== null) return +parts[4];
+    return OPAQUE.test(text) ? 1 : dotOf(text).alpha;
   };
   const alike = (a, b) =>
     Math.abs((a >> 16) - (b >> 16)) <= SAME_COLOUR &&

@@ -150,7 +150,7 @@
     if (image !== "none") ground = -1;
     else {
       const paint = style.backgroundColor;
-      if (paint !== "rgba(0, 0, 0, 0)") ground = colour(paint);
+      if (paint !== "rgba(0, 0, 0, 0)" && alpha(paint) > 0) ground = colour(paint);
     }
     let contained = false;
     if (position !== "static") contained = true;
