@@ -186,6 +186,16 @@ pub const CASES: &[PageCase] = &[
         ],
     ),
     PageCase::new(
+        "lazy",
+        "content that is fetched when it comes into view is found by scrolling",
+        &[
+            Look(&[Text("not yet"), Labels(&[])]),
+            Down(3, applied(AppliedEffect::Scrolled)),
+            LookUntil(&[Text("SEEN one To the goal"), Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+        ],
+    ),
+    PageCase::new(
         "fading_in",
         "text that is fading in is waited for",
         &[Look(&[Text("SEEN faded To the goal")])],
