@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::run::Failure;
+use crate::run::{self, Failure};
 
 /// Options of `cargo xtask bench`.
 #[derive(clap::Args)]
@@ -40,9 +40,21 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
         Some(What::Embedded) => embedded::command(),
         #[cfg(not(feature = "embedded"))]
         Some(What::Embedded) => crate::eval::with_embedded(),
+        // What users run is built for speed, and so is what is measured.
+        Some(What::Step(_)) | None if cfg!(debug_assertions) => for_speed(),
         Some(What::Step(arguments)) => step::command(arguments),
         None => step::command(&step::Arguments::default()),
     }
+}
+
+/// Starts this program again, built for speed.
+fn for_speed() -> Result<(), Failure> {
+    eprintln!("building for speed; from nothing that takes some minutes");
+    let mut command = run::cargo();
+    command
+        .args(["run", "--quiet", "--release", "--package", "xtask", "--"])
+        .args(std::env::args_os().skip(1));
+    run::visibly(&mut command)
 }
 
 fn failed(what: impl std::fmt::Display) -> Failure {
