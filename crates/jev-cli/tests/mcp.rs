@@ -68,27 +68,34 @@ fn shown(output: &Output) -> String {
     )
 }
 
-/// A Python with the client's package, made once and kept under the target folder.
+/// A Python with the client's package, made once and kept under the target folder. The first that
+/// asks makes it, other tests and other test processes wait for it at the lock.
 async fn python() -> PathBuf {
+    tokio::task::spawn_blocking(made_python).await.unwrap()
+}
+
+fn made_python() -> PathBuf {
     let requirements = here().join("requirements.txt");
     let wanted = std::fs::read_to_string(&requirements).unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-client");
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = kept.join("mcp-client");
     let (python, ready) = (folder.join("bin/python"), folder.join("ready.txt"));
+    let lock = std::fs::File::create(kept.join("mcp-client.lock")).unwrap();
+    lock.lock().unwrap();
     if python.is_file() && std::fs::read_to_string(&ready).is_ok_and(|text| text == wanted) {
         return python;
     }
-    let made = Command::new("python3")
+    let made = std::process::Command::new("python3")
         .args(["-m", "venv", "--clear"])
         .arg(&folder)
         .output()
-        .await
         .expect("python3 is missing; install it (Debian: apt-get install -y python3 python3-venv)");
     assert!(
         made.status.success(),
         "no virtual environment could be made (Debian: apt-get install -y python3-venv): {}",
         shown(&made)
     );
-    let installed = Command::new(&python)
+    let installed = std::process::Command::new(&python)
         .args([
             "-m",
             "pip",
@@ -99,7 +106,6 @@ async fn python() -> PathBuf {
         ])
         .arg(&requirements)
         .output()
-        .await
         .unwrap();
     assert!(
         installed.status.success(),
