@@ -41,20 +41,12 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
         #[cfg(not(feature = "embedded"))]
         Some(What::Embedded) => crate::eval::with_embedded(),
         // What users run is built for speed, and so is what is measured.
-        Some(What::Step(_)) | None if cfg!(debug_assertions) => for_speed(),
+        Some(What::Step(_)) | None if cfg!(debug_assertions) => {
+            run::again("for speed", &["--release"])
+        }
         Some(What::Step(arguments)) => step::command(arguments),
-        None => step::command(&step::Arguments::default()),
+        None => step::command(&run::unnamed()?),
     }
-}
-
-/// Starts this program again, built for speed.
-fn for_speed() -> Result<(), Failure> {
-    eprintln!("building for speed; from nothing that takes some minutes");
-    let mut command = run::cargo();
-    command
-        .args(["run", "--quiet", "--release", "--package", "xtask", "--"])
-        .args(std::env::args_os().skip(1));
-    run::visibly(&mut command)
 }
 
 fn failed(what: impl std::fmt::Display) -> Failure {

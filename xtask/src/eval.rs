@@ -150,32 +150,12 @@ pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
 /// The machinery itself: an oracle that knows the way must reach every answer, and where there is
 /// none its claim must be refused.
 pub(crate) fn oracle() -> Result<(), Failure> {
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Alone {
-        #[command(flatten)]
-        arguments: Arguments,
-    }
-    command(&Alone::parse_from(["eval"]).arguments)
+    command(&run::unnamed()?)
 }
 
 /// Starts this program again, built with the embedded judge.
 pub(crate) fn with_embedded() -> Result<(), Failure> {
-    eprintln!("building with the embedded judge; from nothing that takes some minutes");
-    let mut command = run::cargo();
-    command
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "xtask",
-            "--features",
-            "embedded",
-            "--",
-        ])
-        .args(std::env::args_os().skip(1));
-    run::visibly(&mut command)
+    run::again("with the embedded judge", &["--features", "embedded"])
 }
 
 /// Makes the tables of `docs/judges.md`.

@@ -111,6 +111,29 @@ pub(crate) fn visibly(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
+/// Starts this program again with the same arguments, built in another way: `how` says it to the
+/// user, `build` to cargo.
+pub(crate) fn again(how: &str, build: &[&str]) -> Result<(), Failure> {
+    eprintln!("building {how}; from nothing that takes some minutes");
+    let mut command = cargo();
+    command
+        .args(["run", "--quiet", "--package", "xtask"])
+        .args(build)
+        .arg("--")
+        .args(std::env::args_os().skip(1));
+    visibly(&mut command)
+}
+
+/// A command's arguments as they are when the user names none.
+pub(crate) fn unnamed<A: clap::Args>() -> Result<A, Failure> {
+    A::augment_args(clap::Command::new("xtask"))
+        .try_get_matches_from(["xtask"])
+        .and_then(|matches| A::from_arg_matches(&matches))
+        .map_err(|error| Failure::Unreadable {
+            what: error.to_string(),
+        })
+}
+
 /// Runs a command whose output the user sees only when it fails.
 pub(crate) fn quietly(command: &mut Command) -> Result<(), Failure> {
     let output = command

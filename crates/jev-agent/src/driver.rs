@@ -12,9 +12,7 @@ use jev_core::error::{DispatchError, JudgeError, Sent, SessionError, Stage, Veri
 use jev_core::ids::{EffectId, RunId};
 use jev_core::input::Input;
 use jev_core::navigator::{Navigator, PhaseName};
-use jev_core::ports::{
-    Change, CloseOutcome, CloseReport, Judge, NetworkCounts, Session, SessionFactory, Verifier,
-};
+use jev_core::ports::{Change, CloseOutcome, Judge, Session, SessionFactory, Verifier};
 use jev_core::record::Record;
 use jev_core::report::Report;
 use jev_core::time::Timestamp;
@@ -301,7 +299,7 @@ impl Driver {
                 let task = async move {
                     let report = match session {
                         Some(session) => session.close(grace).await,
-                        None => unanswered(),
+                        None => CloseOutcome::Unanswered.into(),
                     };
                     Input::Closed(id, report).into()
                 };
@@ -350,14 +348,7 @@ fn panicked(id: EffectId, kind: Kind) -> Input {
         ),
         Kind::Verify => Input::VerifyFailed(id, VerifyError::Failed),
         Kind::Wait => Input::WaitFailed(id, broken(Stage::Wait)),
-        Kind::Close => Input::Closed(id, unanswered()),
-    }
-}
-
-fn unanswered() -> CloseReport {
-    CloseReport {
-        outcome: CloseOutcome::Unanswered,
-        network: NetworkCounts::default(),
+        Kind::Close => Input::Closed(id, CloseOutcome::Unanswered.into()),
     }
 }
 

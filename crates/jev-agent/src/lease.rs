@@ -10,9 +10,7 @@ use jev_core::error::{DispatchError, Sent, SessionError};
 use jev_core::ids::Scope;
 use jev_core::limits::CLOSE_GRACE;
 use jev_core::permit::Permit;
-use jev_core::ports::{
-    Change, CloseOutcome, CloseReport, NetworkCounts, OpenRequest, Session, SessionFactory,
-};
+use jev_core::ports::{Change, CloseOutcome, CloseReport, OpenRequest, Session, SessionFactory};
 use jev_core::receipt::{Receipt, RejectCause};
 use jev_core::snapshot::Snapshot;
 
@@ -121,10 +119,7 @@ impl Tab {
     pub(crate) async fn close(&mut self, grace: Duration) -> CloseReport {
         match self.session.take() {
             Some(session) => close(session, grace).await,
-            None => CloseReport {
-                outcome: CloseOutcome::AlreadyClosed,
-                network: NetworkCounts::default(),
-            },
+            None => CloseOutcome::AlreadyClosed.into(),
         }
     }
 }
@@ -139,10 +134,7 @@ pub(crate) async fn close(session: Arc<dyn Session>, grace: Duration) -> CloseRe
     let closing = tokio::spawn(async move { session.close(grace).await });
     match tokio::time::timeout(grace.saturating_add(CLOSE_MARGIN), closing).await {
         Ok(Ok(report)) => report,
-        Ok(Err(_)) | Err(_) => CloseReport {
-            outcome: CloseOutcome::Unanswered,
-            network: NetworkCounts::default(),
-        },
+        Ok(Err(_)) | Err(_) => CloseOutcome::Unanswered.into(),
     }
 }
 
@@ -241,10 +233,7 @@ impl Session for Lease {
         } else {
             CloseOutcome::Clean
         };
-        CloseReport {
-            outcome,
-            network: NetworkCounts::default(),
-        }
+        outcome.into()
     }
 }
 

@@ -16,9 +16,7 @@ use jev_core::host::{
 };
 use jev_core::ids::{CandidateId, DocumentId, Scope};
 use jev_core::permit::Permit;
-use jev_core::ports::{
-    Change, CloseOutcome, CloseReport, NetworkCounts, OpenRequest, Session, SessionFactory,
-};
+use jev_core::ports::{Change, CloseOutcome, CloseReport, OpenRequest, Session, SessionFactory};
 use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause};
 use jev_core::snapshot::{
     Candidate, Omitted, Placement, Role, ScrollState, Settled, Snapshot, SnapshotParts,
@@ -448,9 +446,6 @@ impl Session for PageSession {
             self.site.counts.closed.fetch_add(1, Ordering::SeqCst);
             CloseOutcome::Clean
         };
-        CloseReport {
-            outcome,
-            network: NetworkCounts::default(),
-        }
+        outcome.into()
     }
 }

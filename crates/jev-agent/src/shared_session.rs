@@ -150,10 +150,7 @@ impl SharedSession {
     /// # Errors
     /// [`SharedError`]; nothing stays open then.
     pub async fn open(parts: SharedParts) -> Result<Self, SharedError> {
-        let factory = match &parts.trajectory {
-            Some(trajectory) => trajectory.watch(parts.factory),
-            None => parts.factory,
-        };
+        let factory = Trajectory::watch(parts.trajectory.as_ref(), parts.factory);
         let session = factory.open(parts.request.clone(), parts.deadline).await?;
         // Closed when it is dropped.
         let tab = Tab::new(session, u32::MAX);

@@ -14,8 +14,8 @@ use jev_core::ids::{CandidateId, DocumentId, Scope};
 use jev_core::permit::Permit;
 use jev_core::policy::ActionPolicy;
 use jev_core::ports::{
-    Change, CloseOutcome, CloseReport, Judge, JudgeIdentity, JudgeKind, NetworkCounts, OpenRequest,
-    Session, SessionFactory,
+    Change, CloseOutcome, CloseReport, Judge, JudgeIdentity, JudgeKind, OpenRequest, Session,
+    SessionFactory,
 };
 use jev_core::question::{Answer, ChoiceAnswer, Decision, QuestionKind, Questionnaire, Subject};
 use jev_core::receipt::{AppliedEffect, Receipt};
@@ -149,10 +149,7 @@ impl Session for Tab {
         } else {
             CloseOutcome::AlreadyClosed
         };
-        CloseReport {
-            outcome,
-            network: NetworkCounts::default(),
-        }
+        outcome.into()
     }
 }
 

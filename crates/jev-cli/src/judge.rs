@@ -221,18 +221,7 @@ pub(crate) struct Hiding {
 impl Hiding {
     /// Every text inside a value.
     pub(crate) fn value(&self, value: Value) -> Value {
-        if !self.redactor.knows_secrets() {
-            return value;
-        }
-        match value {
-            Value::String(text) => Value::String(self.redactor.known_only(&text).into_owned()),
-            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
-            Value::Object(fields) => fields
-                .into_iter()
-                .map(|(name, value)| (name, self.value(value)))
-                .collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) => value,
-        }
+        self.redactor.known_only_in(value)
     }
 
     /// A writer of lines.

@@ -14,6 +14,7 @@ use jev_agent::trajectory::KeepPictures;
 use jev_core::policy::Permission;
 use jev_core::ports::SessionFactory;
 use jev_core::redact::Redactor;
+use jev_judge::credential::Secret;
 use jev_session_cdp::find::Preference;
 use jev_session_cdp::network::policy::PrivateNames;
 use jev_session_cdp::{CdpSessionFactory, SessionOptions};
@@ -107,10 +108,12 @@ fn server(config: &Config, args: &McpArgs) -> Result<Arc<Server>, UsageError> {
         },
         ..SessionOptions::default()
     }));
-    let tracing = tracing(config, &args.trace)?;
+    // A key that is missing is the judge's own error, at the first question.
+    let key = config.judge.credential().read().unwrap_or_default();
+    let tracing = tracing(config, &args.trace, key.as_ref())?;
     // A page may show the judge's key; no agent is told it.
     let mut own = Redactor::new();
-    if let Ok(Some(key)) = config.judge.credential().read() {
+    if let Some(key) = &key {
         key.hide_in(&mut own);
     }
     let tools = config
@@ -141,7 +144,11 @@ pub(crate) const fn preference(build: Build) -> Preference {
 }
 
 /// Where trajectories go, when they are wanted.
-fn tracing(config: &Config, args: &TraceArgs) -> Result<Option<Tracing>, UsageError> {
+fn tracing(
+    config: &Config,
+    args: &TraceArgs,
+    key: Option<&Secret>,
+) -> Result<Option<Tracing>, UsageError> {
     let Some(folder) = args.folder(config.trace.dir.as_deref())? else {
         return Ok(None);
     };
@@ -149,10 +156,7 @@ fn tracing(config: &Config, args: &TraceArgs) -> Result<Option<Tracing>, UsageEr
     if config.trace.pictures == KeepPictures::Yes {
         options.pictures = KeepPictures::Yes;
     }
-    let mut redactor = trace::redactor();
-    if let Ok(Some(key)) = config.judge.credential().read() {
-        key.hide_in(&mut redactor);
-    }
+    let redactor = trace::redactor_hiding(key);
     Ok(Some(Tracing { options, redactor }))
 }
 

@@ -19,6 +19,7 @@ use jev_verify::{Criteria, VerifierSpec};
 use crate::args::{LayoutArg, ModeArg, ReachArg, ReadArgs};
 use crate::error::UsageError;
 use crate::judge::{self, Chosen};
+use crate::trace;
 
 /// A run that is ready to begin.
 pub(crate) struct Prepared {
@@ -83,7 +84,7 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     draft.clone().check()?;
     let named = args.judge.named()?;
     let report_file = args.report.as_deref().map(create).transpose()?;
-    let trajectory = args.trace.begin_hiding(named.key())?;
+    let trajectory = args.trace.begin(trace::redactor_hiding(named.key()))?;
     let chosen = named.build()?;
     draft.gate = judge::gate(args.gate, threshold, chosen.judge.identity().kind)?;
     notices.extend(chosen.notice.clone());

@@ -70,12 +70,8 @@ async fn run(
         eprintln!("jev: connect: {error}");
     }
     let factory: Arc<dyn SessionFactory> = Arc::new(factory);
-    let factory = match &trajectory {
-        Some(trajectory) => trajectory.watch(factory),
-        None => factory,
-    };
     let ports = Ports {
-        factory,
+        factory: Trajectory::watch(trajectory.as_deref(), factory),
         judge: Arc::clone(&prepared.chosen.judge),
         verifier: Arc::clone(&prepared.verifier),
     };

@@ -91,11 +91,8 @@ fn run(args: &RunArgs) -> Result<Exit, UsageError> {
         None => Arc::new(ContractPlanner),
     };
     let named = args.judge.named()?;
-    let mut redactor = trace::redactor();
-    if let Some(key) = named.key() {
-        key.hide_in(&mut redactor);
-    }
-    let mut trajectory = args.trace.begin_hiding(named.key())?;
+    let redactor = trace::redactor_hiding(named.key());
+    let mut trajectory = args.trace.begin(redactor.clone())?;
     // Making the judge may make a recording, so everything else is checked before.
     let chosen = named.build()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -108,10 +105,7 @@ fn run(args: &RunArgs) -> Result<Exit, UsageError> {
         ..SessionOptions::default()
     }));
     let parts = RuntimeParts {
-        factory: match &trajectory {
-            Some(trajectory) => trajectory.watch(factory),
-            None => factory,
-        },
+        factory: Trajectory::watch(trajectory.as_ref(), factory),
         planner,
         decider: Decider::Judge(Arc::clone(&chosen.judge)),
         scope: Scope::new("local", format!("jev-{}", std::process::id()), "tab-1")?,

@@ -60,19 +60,11 @@ impl TraceArgs {
         options
     }
 
-    /// The trajectory, when one is asked for, with a key that does not stand in the environment
-    /// hidden too.
-    pub(crate) fn begin_hiding(
-        &self,
-        key: Option<&Secret>,
-    ) -> Result<Option<Trajectory>, UsageError> {
+    /// The trajectory, when one is asked for.
+    pub(crate) fn begin(&self, redactor: Redactor) -> Result<Option<Trajectory>, UsageError> {
         let Some(folder) = self.folder(None)? else {
             return Ok(None);
         };
-        let mut redactor = redactor();
-        if let Some(key) = key {
-            key.hide_in(&mut redactor);
-        }
         let trajectory = Trajectory::create(&self.options(folder), redactor)?;
         Ok(Some(trajectory))
     }
@@ -90,6 +82,15 @@ pub(crate) fn redactor() -> Redactor {
         if value.len() >= 8 && SIGNS.iter().any(|sign| name.contains(sign)) {
             redactor.hide(value, Hidden::Credential);
         }
+    }
+    redactor
+}
+
+/// The same, with a key that need not stand in the environment.
+pub(crate) fn redactor_hiding(key: Option<&Secret>) -> Redactor {
+    let mut redactor = redactor();
+    if let Some(key) = key {
+        key.hide_in(&mut redactor);
     }
     redactor
 }

@@ -80,6 +80,7 @@ fn made_python() -> PathBuf {
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let folder = kept.join("mcp-client");
     let (python, ready) = (folder.join("bin/python"), folder.join("ready.txt"));
+    std::fs::create_dir_all(kept).unwrap();
     let lock = std::fs::File::create(kept.join("mcp-client.lock")).unwrap();
     lock.lock().unwrap();
     if python.is_file() && std::fs::read_to_string(&ready).is_ok_and(|text| text == wanted) {

@@ -54,11 +54,9 @@ impl Operation {
             Self::None => "none",
         }
     }
-}
 
-impl Operation {
     /// Every operation.
-    pub(crate) const ALL: [Self; 16] = [
+    pub const ALL: [Self; 16] = [
         Self::Click,
         Self::ScrollDown,
         Self::ScrollUp,
@@ -139,6 +137,15 @@ impl Action {
             Self::Back => Operation::Back,
             Self::Reload => Operation::Reload,
             Self::Press { key } => Operation::Press(*key),
+        }
+    }
+
+    /// What is clicked; none for an action without a target.
+    #[must_use]
+    pub const fn target(&self) -> Option<&Candidate> {
+        match self {
+            Self::Click { target } => Some(target),
+            Self::Scroll { .. } | Self::Back | Self::Reload | Self::Press { .. } => None,
         }
     }
 }

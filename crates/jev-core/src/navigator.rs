@@ -14,7 +14,6 @@ mod verifying;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::action::Action;
 use crate::carried::Carried;
 use crate::contract::{Contract, Mode};
 use crate::effect::{Effect, EffectKind, Timer};
@@ -233,14 +232,7 @@ impl Navigator {
         let mut progress = self.progress.carried();
         for step in &self.steps {
             if let (Some(action), Some(Receipt::Unknown(_))) = (&step.action, step.receipt) {
-                let target = match action {
-                    Action::Click { target } => Some(target),
-                    Action::Scroll { .. }
-                    | Action::Back
-                    | Action::Reload
-                    | Action::Press { .. } => None,
-                };
-                progress.is_unknown(ActionKey::new(action.operation(), target));
+                progress.is_unknown(ActionKey::new(action.operation(), action.target()));
             }
         }
         Carried::new(history, self.back_depth, progress)

@@ -57,7 +57,9 @@ impl NameRule {
         }
     }
 
-    fn text(&self) -> &str {
+    /// The name, or the part of one.
+    #[must_use]
+    pub fn text(&self) -> &str {
         match self {
             Self::Exact(text) | Self::Contains(text) => text,
         }

@@ -122,6 +122,16 @@ pub struct CloseReport {
     pub network: NetworkCounts,
 }
 
+impl From<CloseOutcome> for CloseReport {
+    /// The report of a close that counted no requests.
+    fn from(outcome: CloseOutcome) -> Self {
+        Self {
+            outcome,
+            network: NetworkCounts::default(),
+        }
+    }
+}
+
 /// What the network boundary let through and refused, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkCounts {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use regex::{Captures, Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 mod pieces;
 mod shapes;
@@ -146,6 +147,27 @@ impl Redactor {
             }
         }
         pieces::take_out(text, &self.pieces)
+    }
+
+    /// As [`Redactor::known_only`], for every text inside a JSON value. Names of fields stay.
+    #[must_use]
+    pub fn known_only_in(&self, value: Value) -> Value {
+        if !self.knows_secrets() {
+            return value;
+        }
+        match value {
+            Value::String(text) => Value::String(self.known_only(&text).into_owned()),
+            Value::Array(items) => {
+                let items = items.into_iter().map(|item| self.known_only_in(item));
+                items.collect()
+            }
+            Value::Object(fields) => {
+                let fields = fields.into_iter();
+                let fields = fields.map(|(name, value)| (name, self.known_only_in(value)));
+                Value::Object(fields.collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        }
     }
 
     /// The text without secrets.

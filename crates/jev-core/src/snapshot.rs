@@ -31,6 +31,20 @@ pub enum Role {
 }
 
 impl Role {
+    /// Whether it leads to the address that it says; nothing else says one.
+    #[must_use]
+    pub const fn is_link(self) -> bool {
+        match self {
+            Self::Link => true,
+            Self::Button
+            | Self::Tab
+            | Self::Switch
+            | Self::MenuItem
+            | Self::ScrollAreaDown
+            | Self::ScrollAreaUp => false,
+        }
+    }
+
     /// Whether choosing it scrolls a part of the page instead of clicking.
     #[must_use]
     pub const fn is_scroll_area(self) -> bool {

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use jev_core::access::CanonicalUrl;
 use jev_core::action::Operation;
 use jev_core::error::{AnswerFault, JudgeError};
-use jev_core::policy::SafeKey;
 use jev_core::ports::{Judge, JudgeIdentity, JudgeKind};
 use jev_core::question::{
     Answer, ChoiceAnswer, ChoiceOption, Decision, Question, QuestionKind, Questionnaire, Stage,
@@ -99,30 +98,10 @@ struct Line {
     delay_ms: u64,
 }
 
-/// Every operation a script may name, by its option's name in capitals.
-const OPERATIONS: [Operation; 15] = [
-    Operation::Click,
-    Operation::ScrollDown,
-    Operation::ScrollUp,
-    Operation::Back,
-    Operation::Reload,
-    Operation::Press(SafeKey::Enter),
-    Operation::Press(SafeKey::Escape),
-    Operation::Press(SafeKey::Tab),
-    Operation::Press(SafeKey::PageUp),
-    Operation::Press(SafeKey::PageDown),
-    Operation::Press(SafeKey::Home),
-    Operation::Press(SafeKey::End),
-    Operation::Wait,
-    Operation::Done,
-    Operation::Blocked,
-];
-
 /// The operation of an option's name, without regard to case.
 pub(crate) fn operation_of(name: &str) -> Option<Operation> {
-    OPERATIONS
+    Operation::ALL
         .into_iter()
-        .chain([Operation::None])
         .find(|operation| operation.option_name().eq_ignore_ascii_case(name))
 }
 

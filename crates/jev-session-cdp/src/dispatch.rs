@@ -8,7 +8,7 @@ use jev_core::permit::Permit;
 use jev_core::policy::Permission;
 use jev_core::ports::OpenRequest;
 use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause};
-use jev_core::snapshot::{Candidate, Role};
+use jev_core::snapshot::Candidate;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -177,20 +177,9 @@ impl Dispatch<'_> {
     }
 
     async fn click(&self, mut ground: Value, target: &Candidate) -> Result<Receipt, Stop> {
-        let allowed = match (target.role, &target.href) {
-            (Role::Link, Some(href)) => self.request.access.allows(href),
-            (Role::Link, None) => false,
-            (
-                Role::Button
-                | Role::Tab
-                | Role::Switch
-                | Role::MenuItem
-                | Role::ScrollAreaDown
-                | Role::ScrollAreaUp,
-                _,
-            ) => true,
-        };
-        if !allowed {
+        let href = target.href.as_ref();
+        let leads_off = || !href.is_some_and(|href| self.request.access.allows(href));
+        if target.role.is_link() && leads_off() {
             return Ok(Receipt::Rejected(RejectCause::OffList));
         }
         if !self.request.actions.offers(target.role, &target.label) {
@@ -306,7 +295,11 @@ impl Dispatch<'_> {
         if let Some(ground) = ground.as_object_mut() {
             ground.insert("pages".into(), json!(self.request.actions.scroll_pages));
         }
-        let acted = self.enter(Method::ScrollArea, &ground).await?;
+        self.scrolled(Method::ScrollArea, &ground).await
+    }
+
+    async fn scrolled(&self, method: Method, ground: &Value) -> Result<Receipt, Stop> {
+        let acted = self.enter(method, ground).await?;
         Ok(Receipt::Applied(if acted.moved {
             AppliedEffect::Scrolled
         } else {
@@ -327,12 +320,7 @@ impl Dispatch<'_> {
             ground.insert("down".into(), json!(direction == ScrollDirection::Down));
             ground.insert("pages".into(), json!(pages));
         }
-        let acted = self.enter(Method::Scroll, &ground).await?;
-        Ok(Receipt::Applied(if acted.moved {
-            AppliedEffect::Scrolled
-        } else {
-            AppliedEffect::NoEffect
-        }))
+        self.scrolled(Method::Scroll, &ground).await
     }
 
     pub(crate) async fn press(&self, ground: Value, strokes: [Value; 2]) -> Result<Receipt, Stop> {

@@ -1,6 +1,7 @@
 //! Who uses which browser: sessions hold leases, the last lease of a browser ends it. A browser that
 //! can't be trusted any more is given to no later session and is killed with its last lease.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,32 +26,18 @@ pub enum Keep {
 
 /// The browser that sessions are opened in, and how many use it. Nothing waits while it is locked.
 #[derive(Debug, Default)]
-pub(crate) struct Desk(Mutex<Option<Entry>>);
+pub(crate) struct Desk(Mutex<Option<Shared>>);
 
-#[derive(Debug)]
-struct Entry {
+/// A browser, as the desk and each of its leases hold it.
+#[derive(Clone, Debug)]
+struct Shared {
     browser: Arc<Browser>,
-    leases: Leases,
-}
-
-/// How many leases of one browser are out; changed only while the desk is locked.
-#[derive(Clone, Debug, Default)]
-struct Leases(Arc<Mutex<usize>>);
-
-impl Leases {
-    fn change(&self, by: impl FnOnce(usize) -> usize) -> usize {
-        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *count = by(*count);
-        *count
-    }
-
-    fn count(&self) -> usize {
-        self.change(|count| count)
-    }
+    /// How many leases of it are out; changed only while the desk is locked.
+    leases: Arc<AtomicUsize>,
 }
 
 impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Option<Entry>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Shared>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,16 +60,17 @@ impl Desk {
 
     /// Puts a new browser there.
     pub(crate) fn put(&self, browser: Browser) {
-        let leases = Leases::default();
-        let browser = Arc::new(browser);
-        let before = self.lock().replace(Entry { browser, leases });
+        let before = self.lock().replace(Shared {
+            browser: Arc::new(browser),
+            leases: Arc::default(),
+        });
         drop(before);
     }
 
     /// Takes the browser away, unless a session uses it.
     pub(crate) fn take_unused(&self) -> Taken {
         let mut entry = self.lock();
-        match entry.take_if(|known| known.leases.count() == 0) {
+        match entry.take_if(|known| known.leases.load(Ordering::Relaxed) == 0) {
             Some(known) => Taken::Unused(known.browser),
             None if entry.is_some() => Taken::Used,
             None => Taken::Nothing,
@@ -122,15 +110,9 @@ fn is_sound(browser: &Browser) -> bool {
 #[derive(Debug)]
 pub(crate) struct Lease {
     /// None once it is given back.
-    share: Option<Share>,
+    share: Option<Shared>,
     desk: Arc<Desk>,
     keep: Keep,
-}
-
-#[derive(Debug)]
-struct Share {
-    browser: Arc<Browser>,
-    leases: Leases,
 }
 
 /// How a browser is ended.
@@ -143,13 +125,10 @@ enum Farewell {
 }
 
 impl Lease {
-    fn of(desk: &Arc<Desk>, entry: &Entry, keep: Keep) -> Self {
-        entry.leases.change(|count| count + 1);
+    fn of(desk: &Arc<Desk>, known: &Shared, keep: Keep) -> Self {
+        known.leases.fetch_add(1, Ordering::Relaxed);
         Self {
-            share: Some(Share {
-                browser: Arc::clone(&entry.browser),
-                leases: entry.leases.clone(),
-            }),
+            share: Some(known.clone()),
             desk: Arc::clone(desk),
             keep,
         }
@@ -201,8 +180,7 @@ impl Lease {
     fn give_back(&mut self) -> Option<(Arc<Browser>, Farewell)> {
         let mine = self.share.take()?;
         let mut entry = self.desk.lock();
-        let left = mine.leases.change(|count| count.saturating_sub(1));
-        if left > 0 {
+        if mine.leases.fetch_sub(1, Ordering::Relaxed) > 1 {
             return None;
         }
         let there = entry

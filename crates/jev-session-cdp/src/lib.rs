@@ -16,6 +16,7 @@ mod frames;
 mod host;
 pub mod isolation;
 mod keys;
+mod latest;
 pub mod launch;
 mod lease;
 mod navigate;

@@ -1,12 +1,11 @@
 //! What a tab is known to be at: its committed document, navigations begun, life and death. Events
 //! are taken in as they are read, so that no answer is known before the events that preceded it.
 
-use std::collections::VecDeque;
-
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::connection::{Connection, SessionId};
+use crate::latest::Latest;
 
 /// Navigations of the tab's own frame that are remembered.
 const KEPT: usize = 32;
@@ -29,25 +28,6 @@ pub(crate) struct Started {
     pub(crate) url: String,
 }
 
-/// The latest of something.
-#[derive(Clone, Debug)]
-struct Latest<T, const MOST: usize>(VecDeque<T>);
-
-impl<T, const MOST: usize> Default for Latest<T, MOST> {
-    fn default() -> Self {
-        Self(VecDeque::new())
-    }
-}
-
-impl<T, const MOST: usize> Latest<T, MOST> {
-    fn keep(&mut self, item: T) {
-        if self.0.len() == MOST {
-            self.0.pop_front();
-        }
-        self.0.push_back(item);
-    }
-}
-
 /// The navigations of one kind of frame.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Begun<const MOST: usize> {
@@ -65,15 +45,15 @@ impl<const MOST: usize> Begun<MOST> {
     }
 
     fn of(&self, loader: &str) -> Option<&Started> {
-        let mut latest_first = self.latest.0.iter().rev();
+        let mut latest_first = self.latest.iter().rev();
         latest_first.find(|started| started.loader == loader)
     }
 
     /// Those after the first `count`, oldest first.
     pub(crate) fn after(&self, count: u64) -> impl Iterator<Item = &Started> {
         let fresh = usize::try_from(self.count.saturating_sub(count)).unwrap_or(usize::MAX);
-        let skip = self.latest.0.len().saturating_sub(fresh);
-        self.latest.0.iter().skip(skip)
+        let skip = self.latest.len().saturating_sub(fresh);
+        self.latest.iter().skip(skip)
     }
 }
 
@@ -111,13 +91,13 @@ impl Page {
 
     /// Whether a load failed, was given up, or became a download.
     pub(crate) fn has_failed(&self, loader: &str) -> bool {
-        let mut failed = self.own.failed.0.iter().chain(&self.inside.failed.0);
+        let mut failed = self.own.failed.iter().chain(self.inside.failed.iter());
         failed.any(|known| known == loader)
     }
 
     /// Whether a loader's document stands in its frame now, or stood there lately.
     pub(crate) fn has_committed(&self, loader: &str) -> bool {
-        self.main.loader == loader || self.children.0.iter().any(|known| known == loader)
+        self.main.loader == loader || self.children.iter().any(|known| known == loader)
     }
 
     fn take_in(&mut self, method: &str, params: &Value, main_frame: &str) {

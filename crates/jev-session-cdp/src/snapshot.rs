@@ -171,21 +171,11 @@ pub(crate) fn seal(
 /// The candidate, when list and policy allow it.
 fn offered(found: Found, access: &AccessList, actions: &ActionPolicy) -> Option<Candidate> {
     let Found(id, role, label, href, context, placement, guard) = found;
-    let href = match (role, href) {
-        (Role::Link, Some(href)) => {
-            let url = CanonicalUrl::parse(&href).ok()?;
-            Some(access.allows(&url).then_some(url)?)
-        }
-        (Role::Link, None) => return None,
-        (
-            Role::Button
-            | Role::Tab
-            | Role::Switch
-            | Role::MenuItem
-            | Role::ScrollAreaDown
-            | Role::ScrollAreaUp,
-            _,
-        ) => None,
+    let href = if role.is_link() {
+        let url = CanonicalUrl::parse(&href?).ok()?;
+        Some(access.allows(&url).then_some(url)?)
+    } else {
+        None
     };
     actions.offers(role, &label).then(|| Candidate {
         id: CandidateId::new(id),

@@ -32,7 +32,7 @@ const BOUND: Duration = Duration::from_secs(30);
 #[derive(clap::Args)]
 pub(super) struct Arguments {
     /// Steps of each kind on each page.
-    #[arg(long, default_value_t = REPEATS, value_parser = clap::value_parser!(u32).range(5..=1000))]
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(5..=1000))]
     repeats: u32,
     /// The browser; none: found by search.
     #[arg(long, value_name = "PATH")]
@@ -47,21 +47,8 @@ pub(super) struct Arguments {
 
 /// The page that can change by itself.
 const SCRIPTED: &str = "300 nodes and a script";
-/// Steps of each kind on each page, unless said otherwise.
-const REPEATS: u32 = 100;
 /// What a step may cost, in raw floors.
 const BOUND_RATIO: f64 = 1.5;
-
-impl Default for Arguments {
-    fn default() -> Self {
-        Self {
-            repeats: REPEATS,
-            chrome: None,
-            baseline: false,
-            json: false,
-        }
-    }
-}
 
 #[derive(Serialize)]
 struct Row {

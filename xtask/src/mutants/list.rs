@@ -307,8 +307,8 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     }
     // The next run on the same tab.
     "forget-the-unknown": "the next run may do again what may have been done" {
-        "navigator.rs": "                progress.is_unknown(ActionKey::new(action.operation(), target));
-" => "                let _ = target;
+        "navigator.rs": "                progress.is_unknown(ActionKey::new(action.operation(), action.target()));
+" => "                let _ = action;
 ";
     }
     "forget-dead-ends": "the next run is offered what led nowhere" {

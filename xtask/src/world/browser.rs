@@ -6,7 +6,7 @@ use jev_core::error::{DispatchError, FetchFault, Sent, SessionError, Stage};
 use jev_core::ids::{CandidateId, EffectId, Scope};
 use jev_core::input::Input;
 use jev_core::permit::Permit;
-use jev_core::ports::{Change, CloseOutcome, CloseReport, NetworkCounts, OpenRequest};
+use jev_core::ports::{Change, CloseOutcome, OpenRequest};
 use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause, UnknownCause};
 use jev_core::snapshot::{Settled, Snapshot};
 use std::sync::Arc;
@@ -188,13 +188,7 @@ impl World {
             CloseOutcome::AlreadyClosed,
         ];
         let outcome = self.chance.pick(&outcomes).unwrap_or(CloseOutcome::Clean);
-        Input::Closed(
-            id,
-            CloseReport {
-                outcome,
-                network: NetworkCounts::default(),
-            },
-        )
+        Input::Closed(id, outcome.into())
     }
 }
 

@@ -77,10 +77,7 @@ impl SessionSettings {
 
 fn named(table: &mut Table, key: &'static str) -> Result<Vec<NameRule>, ConfigError> {
     let rules = names(table, key)?;
-    let blank = |rule: &NameRule| match rule {
-        NameRule::Exact(text) | NameRule::Contains(text) => text.trim().is_empty(),
-    };
-    if rules.iter().any(blank) {
+    if rules.iter().any(|rule| rule.text().trim().is_empty()) {
         return Err(ConfigError::Type {
             key: table.key(key),
             expected: "a list of names that are not blank",

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jev_core::contract::{ContractDraft, Goal, Mode};
 use jev_core::ids::Scope;
 use jev_core::permit::Permit;
-use jev_core::ports::OpenRequest;
+use jev_core::ports::{CloseReport, OpenRequest};
 use jev_core::receipt::{AppliedEffect, Receipt, UnknownCause};
 use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;

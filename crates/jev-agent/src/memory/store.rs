@@ -11,6 +11,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavio
 use super::{
     Experience, Lifecycle, PROMOTE_BY_HAND, PROMOTE_SUCCESSES, RECALL_MAX, Trail, kept_goal,
 };
+use crate::trajectory::private_file;
 
 /// Marks our files: `jevm`.
 const APPLICATION_ID: i32 = 0x6a65_766d;
@@ -500,11 +501,11 @@ fn now() -> i64 {
 
 /// Makes the file, readable by its owner alone, when there is none.
 fn private(path: &Path) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(|_| ())
+    private_file()
+        .append(true)
+        .create(true)
+        .open(path)
+        .map(drop)
 }
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {

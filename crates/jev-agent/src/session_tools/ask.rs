@@ -16,7 +16,7 @@ use super::arguments::Arguments;
 use super::store::Sessions;
 use super::{NamedSource, Verb};
 use crate::shared_session::{Until, WAIT_MAX};
-use crate::tool::{GoalFault, ToolError, only_known};
+use crate::tool::{ToolError, checked_goal, only_known};
 
 /// How long a wait lasts when nothing is said, in seconds.
 const WAIT_SECONDS: u64 = 10;
@@ -220,12 +220,8 @@ fn source(arguments: &Arguments<'_>, sources: &[NamedSource]) -> Result<NamedSou
 }
 
 fn goal(value: &Value) -> Result<Goal, ToolError> {
-    value
-        .get("goal")
-        .and_then(Value::as_str)
-        .ok_or(GoalFault::NoGoal)
-        .and_then(|text| Goal::new(text).map_err(GoalFault::Goal))
-        .map_err(ToolError::ScopeAndGoalRequired)
+    let goal = value.get("goal").and_then(Value::as_str);
+    checked_goal(goal).map_err(ToolError::ScopeAndGoalRequired)
 }
 
 fn shows(words: &str) -> Result<Arc<dyn Verifier>, ToolError> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jev_core::access::{AccessPattern, CanonicalUrl};
 use jev_core::error::{Sent, SessionError};
 use jev_core::host::{Control, Field, HostReceipt, HostRefusal, TypedText};
-use jev_core::ports::{CloseOutcome, CloseReport, NetworkCounts, Session};
+use jev_core::ports::{CloseOutcome, CloseReport, Session};
 use jev_core::receipt::UnknownCause;
 use jev_core::snapshot::{Snapshot, collapse};
 
@@ -98,10 +98,7 @@ impl Closer {
     pub async fn close(&self, grace: Duration) -> CloseReport {
         match &self.0 {
             Some(session) => close(Arc::clone(session), grace).await,
-            None => CloseReport {
-                outcome: CloseOutcome::AlreadyClosed,
-                network: NetworkCounts::default(),
-            },
+            None => CloseOutcome::AlreadyClosed.into(),
         }
     }
 }

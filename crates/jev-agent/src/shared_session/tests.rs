@@ -13,7 +13,7 @@ use jev_core::host::{AccessibleName, FieldRole};
 use jev_core::ids::{DocumentId, Scope};
 use jev_core::permit::Permit;
 use jev_core::policy::NameRule;
-use jev_core::ports::{Change, CloseOutcome, JudgeIdentity, NetworkCounts, Session};
+use jev_core::ports::{Change, CloseOutcome, JudgeIdentity, Session};
 use jev_core::question::{Decision, Questionnaire};
 use jev_core::receipt::{Receipt, StaleCause};
 use jev_core::snapshot::{Omitted, Role, ScrollState, Settled, SnapshotParts};
@@ -428,10 +428,7 @@ impl Session for WanderingTab {
     }
 
     async fn close(&self, _: Duration) -> CloseReport {
-        CloseReport {
-            outcome: CloseOutcome::Clean,
-            network: NetworkCounts::default(),
-        }
+        CloseOutcome::Clean.into()
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jev_core::redact::Redactor;
-use serde_json::Value;
 
 use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolReply};
 use crate::source::RunContext;
@@ -22,18 +21,6 @@ impl Discreet {
     pub fn new(tool: Arc<dyn Tool>, redactor: Redactor) -> Self {
         Self { tool, redactor }
     }
-
-    fn hidden(&self, value: Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.redactor.known_only(&text).into_owned()),
-            Value::Array(items) => items.into_iter().map(|item| self.hidden(item)).collect(),
-            Value::Object(fields) => fields
-                .into_iter()
-                .map(|(name, value)| (name, self.hidden(value)))
-                .collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) => value,
-        }
-    }
 }
 
 #[async_trait]
@@ -44,12 +31,9 @@ impl Tool for Discreet {
 
     async fn call(&self, call: ToolCall<'_>) -> Result<ToolReply, ToolError> {
         let reply = self.tool.call(call).await?;
-        if !self.redactor.knows_secrets() {
-            return Ok(reply);
-        }
         Ok(ToolReply {
             note: self.redactor.known_only(&reply.note).into_owned(),
-            structured: self.hidden(reply.structured),
+            structured: self.redactor.known_only_in(reply.structured),
             trace: reply.trace,
         })
     }

@@ -2,7 +2,7 @@
 //! the redactor here, and nowhere else.
 
 use jev_core::access::CanonicalUrl;
-use jev_core::action::{Action, Operation};
+use jev_core::action::Operation;
 use jev_core::contract::{Contract, Mode};
 use jev_core::host::{Control, Field};
 use jev_core::ids::PageVersion;
@@ -148,7 +148,7 @@ impl Converter {
                 intent: intent.0,
                 by: Actor::Judge,
                 operation: operation(action.operation()),
-                target: target_of(action).map(|target| self.candidate(target)),
+                target: action.target().map(|target| self.candidate(target)),
             }),
             Event::Received(intent, receipt) => {
                 Body::Receipt(received(intent.0, Actor::Judge, receipt))
@@ -374,13 +374,6 @@ fn closed(report: &CloseReport) -> Note {
 
 fn operation(operation: Operation) -> Name {
     Name::word(operation.option_name())
-}
-
-fn target_of(action: &Action) -> Option<&Candidate> {
-    match action {
-        Action::Click { target } => Some(target),
-        Action::Scroll { .. } | Action::Back | Action::Reload | Action::Press { .. } => None,
-    }
 }
 
 fn mode_name(mode: Mode) -> Name {

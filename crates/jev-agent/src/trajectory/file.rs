@@ -25,10 +25,8 @@ pub(crate) enum Appended {
 impl LineFile {
     /// A new file that only its owner may read. An existing one is an error.
     pub(crate) fn create(path: &Path, cap: u64) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
+        let mut options = private_file();
         options.append(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         Ok(Self {
             file: options.open(path)?,
             bytes: 0,
@@ -63,6 +61,14 @@ impl LineFile {
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
+}
+
+/// How a file is opened that only its owner may read and write, where it is new.
+pub(crate) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// Makes a folder (and those above it) that only its owner may enter.

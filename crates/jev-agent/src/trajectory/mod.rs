@@ -36,6 +36,7 @@ use crate::driver::Observer;
 use crate::runtime::TaskResult;
 use crate::shared_session::{Metrics, Waited};
 use convert::Converter;
+pub(crate) use file::private_file;
 use file::{Appended, LineFile, private_folder};
 use inputs::InputLog;
 use pictures::Pictures;
@@ -246,10 +247,13 @@ impl Trajectory {
         self.failure
     }
 
-    /// The same sessions; where pictures are kept, each look at a page is kept as one too.
+    /// The same sessions; where a trajectory keeps pictures, each look at a page is kept as one too.
     #[must_use]
-    pub fn watch(&self, factory: Arc<dyn SessionFactory>) -> Arc<dyn SessionFactory> {
-        match &self.converter.pictures {
+    pub fn watch(
+        trajectory: Option<&Self>,
+        factory: Arc<dyn SessionFactory>,
+    ) -> Arc<dyn SessionFactory> {
+        match trajectory.and_then(|trajectory| trajectory.converter.pictures.as_ref()) {
             Some(pictures) => pictures.watch(factory),
             None => factory,
         }

@@ -2,7 +2,6 @@
 //! not redacted: they are taken only when the host asks for them, and never once text was typed.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +16,8 @@ use jev_core::permit::Permit;
 use jev_core::ports::{Change, CloseReport, OpenRequest, Session, SessionFactory};
 use jev_core::receipt::Receipt;
 use jev_core::snapshot::Snapshot;
+
+use super::file::private_file;
 
 /// How long a picture may take. One that takes longer is left out.
 const BOUND: Duration = Duration::from_secs(2);
@@ -104,11 +105,10 @@ impl Album {
     /// Under its name only once it is whole.
     fn write(&self, digest: &str, png: &[u8]) -> io::Result<()> {
         let half = self.folder.join(format!("{digest}.part"));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = options
+        let written = private_file()
+            .write(true)
+            .create(true)
+            .truncate(true)
             .open(&half)
             .and_then(|mut file| file.write_all(png))
             .and_then(|()| std::fs::rename(&half, self.folder.join(format!("{digest}.png"))));

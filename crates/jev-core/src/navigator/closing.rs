@@ -6,7 +6,7 @@ use super::phase::{Closing, Look, Phase};
 use super::{Ending, Navigator};
 use crate::effect::EffectKind;
 use crate::limits::CLOSE_GRACE;
-use crate::ports::{CloseOutcome, CloseReport, NetworkCounts};
+use crate::ports::{CloseOutcome, CloseReport};
 use crate::record::Event;
 use crate::status::{Cause, Status};
 
@@ -103,11 +103,7 @@ impl Navigator {
     }
 
     pub(super) fn give_up_closing(&mut self) {
-        let report = CloseReport {
-            outcome: CloseOutcome::Unanswered,
-            network: NetworkCounts::default(),
-        };
-        self.closed(report);
+        self.closed(CloseOutcome::Unanswered.into());
     }
 
     pub(super) fn finish(&mut self) {

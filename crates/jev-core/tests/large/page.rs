@@ -11,7 +11,7 @@ use jev_core::effect::{Effect, EffectKind};
 use jev_core::ids::{CandidateId, DocumentId, RunId, Scope};
 use jev_core::input::Input;
 use jev_core::navigator::Navigator;
-use jev_core::ports::{CloseOutcome, CloseReport, NetworkCounts};
+use jev_core::ports::{CloseOutcome, CloseReport};
 use jev_core::question::{Answer, ChoiceAnswer, Decision};
 use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause};
 use jev_core::snapshot::{
@@ -187,10 +187,7 @@ impl Large {
 }
 
 fn clean() -> CloseReport {
-    CloseReport {
-        outcome: CloseOutcome::Clean,
-        network: NetworkCounts::default(),
-    }
+    CloseOutcome::Clean.into()
 }
 
 /// The options of a question in one head, in their order.

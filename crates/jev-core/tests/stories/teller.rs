@@ -12,7 +12,7 @@ use jev_core::error::{JudgeError, SessionError};
 use jev_core::ids::{CandidateId, DocumentId, EffectId, RunId, Scope};
 use jev_core::input::Input;
 use jev_core::navigator::Navigator;
-use jev_core::ports::{Change, CloseOutcome, CloseReport, NetworkCounts};
+use jev_core::ports::{Change, CloseOutcome, CloseReport};
 use jev_core::question::{
     Answer, ChoiceAnswer, ChoiceOption, Decision, QuestionKind, Questionnaire,
 };
@@ -307,10 +307,7 @@ impl Teller {
 }
 
 fn closed() -> CloseReport {
-    CloseReport {
-        outcome: CloseOutcome::Clean,
-        network: NetworkCounts::default(),
-    }
+    CloseOutcome::Clean.into()
 }
 
 fn shows(page: &Snapshot) -> String {

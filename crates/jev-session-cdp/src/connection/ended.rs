@@ -1,9 +1,10 @@
 //! Sessions that have ended, so that a call there fails at once. What is detached is remembered for a
 //! while only: after that the browser itself says that there is no such session.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 use super::SessionId;
+use crate::latest::Latest;
 
 /// Detached sessions that are remembered.
 const KEPT: usize = 256;
@@ -14,7 +15,7 @@ pub(super) struct EndedSessions {
     /// Of both kinds.
     all: HashSet<SessionId>,
     /// Those that no more will be heard of, oldest first.
-    detached: VecDeque<SessionId>,
+    detached: Latest<SessionId, KEPT>,
 }
 
 impl EndedSessions {
@@ -30,13 +31,10 @@ impl EndedSessions {
     /// No more will be heard of it.
     pub(super) fn detached(&mut self, session: &SessionId) {
         self.all.insert(session.clone());
-        if self.detached.contains(session) {
+        if self.detached.iter().any(|known| known == session) {
             return;
         }
-        self.detached.push_back(session.clone());
-        if self.detached.len() > KEPT
-            && let Some(oldest) = self.detached.pop_front()
-        {
+        if let Some(oldest) = self.detached.keep(session.clone()) {
             self.all.remove(&oldest);
         }
     }

@@ -1,13 +1,14 @@
 //! What became of the documents a tab asked for: the status of those answered, the cause of those
 //! that were not. Dispatch and opening learn from here what a navigation came to.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jev_core::error::FetchFault;
 use tokio::sync::mpsc;
 
 use super::filter::Refusal;
+use crate::latest::Latest;
 
 /// Results kept for [`Documents::of_loader`], of the tab's own documents and of its frames' apart:
 /// a page with many frames must not make what became of itself forgotten.
@@ -78,8 +79,8 @@ pub struct Documents(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    own: VecDeque<DocumentNews>,
-    inside: VecDeque<DocumentNews>,
+    own: Latest<DocumentNews, KEPT>,
+    inside: Latest<DocumentNews, KEPT>,
     subscribers: Vec<mpsc::UnboundedSender<DocumentNews>>,
     closed: bool,
     /// Frames in which a document that was asked for stands, or is about to.
@@ -109,10 +110,7 @@ impl Documents {
             FrameKind::Main => &mut state.own,
             FrameKind::Child => &mut state.inside,
         };
-        if recent.len() == KEPT {
-            recent.pop_front();
-        }
-        recent.push_back(news);
+        recent.keep(news);
     }
 
     /// Whether a frame inside the tab has had a document of the list.

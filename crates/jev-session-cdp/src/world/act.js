@@ -67,18 +67,36 @@
     wake("decided");
   };
 
-  /** The node of a permit; or why the permit no longer holds. */
-  const check = (permit) => {
+  /** Why a permit's page is no longer the one that stands here; null while it is. */
+  const staleGround = (permit) => {
     if (permit.epoch !== epoch || document !== doc) return { stale: "document" };
     if (permit.url !== cut(clean(location.href), 20_000)) return { stale: "url" };
-    const el = nodes.get(permit.id)?.deref();
+    return null;
+  };
+
+  /** The node that a permit's guard was made of, `record` of which is now as then; or why it is none. */
+  const guarded = (permit, id, record) => {
+    const stale = staleGround(permit);
+    if (stale !== null) return stale;
+    const el = nodes.get(id)?.deref();
     if (el === undefined || !isConnectedOf.call(el)) return { stale: "target_gone" };
     if (viewOf.call(ownerDocumentOf.call(el)) === null) return { stale: "target_gone" };
-    const tag = localNameOf.call(el);
-    const href = addressOf(el, tag);
     const known = guards.get(permit.id);
     if (known === undefined || known.name !== permit.guard) return { stale: "target_changed" };
-    if (known.record !== recordOf(el, tag, href, labelOf(el, tag, href))) return { stale: "target_changed" };
+    return known.record === record(el) ? { el } : { stale: "target_changed" };
+  };
+
+  /** The node of a permit; or why the permit no longer holds. */
+  const check = (permit) => {
+    let tag;
+    let href;
+    const found = guarded(permit, permit.id, (el) => {
+      tag = localNameOf.call(el);
+      href = addressOf(el, tag);
+      return recordOf(el, tag, href, labelOf(el, tag, href));
+    });
+    const { el } = found;
+    if (el === undefined) return found;
     if (disabled(el, tag) || closest.call(el, "[inert]") !== null) return { rejected: "disabled" };
     if (submits(el, tag)) return { rejected: "unsupported" };
     return { el, tag, href };
@@ -124,11 +142,16 @@
       const [rejected, ...by] = why.split(" ");
       return JSON.stringify({ rejected, by: by.join(" ") });
     }
+    return JSON.stringify(await clickOn(el, tag, { ...permit, href, host: false }));
+  };
+
+  /** Clicks a node that leads to `href` or nowhere; what came of it. */
+  const clickOn = async (el, tag, { href, allow, host, patience, off }) => {
     const before = changes;
     const record = recordOf(el, tag, addressOf(el, tag), "");
     const place = places();
     const mine = expecting({
-      href, allow: permit.allow, navigation: viewOf.call(ownerDocumentOf.call(el)).navigation,
+      href, allow, host, navigation: viewOf.call(ownerDocumentOf.call(el)).navigation,
       moved: () => places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record,
     });
     armed = mine;
@@ -137,9 +160,9 @@
       if (href !== null && opensElsewhere(el)) globalThis.location.assign(href);
       else if (el instanceof HTMLElement || namespaceOf.call(el) === HTML) nativeClick.call(el);
       else dispatchTo.call(el, new MouseEvent("click", { bubbles: true, cancelable: true, composed: true }));
-      if (permit.off) return JSON.stringify({ done: href === null ? "changed" : "navigating", url: href ?? "", own: true, href });
-      came = await outcome(mine, permit.patience, () => changes !== before || mine.moved());
-      return JSON.stringify(came);
+      if (off) return { done: href === null ? "changed" : "navigating", url: href ?? "", own: true, href };
+      came = await outcome(mine, patience, () => changes !== before || mine.moved());
+      return came;
     } finally {
       release(mine, came);
     }
@@ -170,8 +193,8 @@
 
   /** Expects an action that comes from outside of this world, such as a key. */
   const arm = (permit) => {
-    if (permit.epoch !== epoch || document !== doc) return JSON.stringify({ stale: "document" });
-    if (permit.url !== cut(clean(location.href), 20_000)) return JSON.stringify({ stale: "url" });
+    const stale = staleGround(permit);
+    if (stale !== null) return JSON.stringify(stale);
     const place = places();
     const before = changes;
     armed = expecting({ allow: permit.allow, moved: () => places() !== place, before });
@@ -197,10 +220,14 @@
     if (permit.epoch !== epoch || document !== doc) return JSON.stringify({ stale: "document" });
     const at = mainScroller();
     if (at === null) return JSON.stringify({ moved: false });
+    return scrollBy(at, at === scrollerOf.call(doc) ? innerHeight : clientHeightOf.call(at), permit.pages, permit.down);
+  };
+
+  /** Scrolls by so many of these heights. */
+  const scrollBy = (at, height, pages, down) => {
     const before = scrollTopOf.call(at);
-    const height = at === scrollerOf.call(doc) ? innerHeight : clientHeightOf.call(at);
-    // A tenth of the window stays in view, so that no line is lost between two windows.
-    const step = Math.round(height * 0.9) * permit.pages * (permit.down ? 1 : -1);
+    // A tenth of what is seen stays in view, so that no line is lost between two views.
+    const step = Math.round(height * 0.9) * pages * (down ? 1 : -1);
     scrollElementBy.call(at, { top: step, behavior: "instant" });
     return JSON.stringify({ moved: Math.abs(scrollTopOf.call(at) - before) >= 1 });
   };

@@ -48,17 +48,8 @@
 
   /** Scrolls a named area, if it is still the one that was judged. */
   const scroll_area = (permit) => {
-    if (permit.epoch !== epoch || document !== doc) return JSON.stringify({ stale: "document" });
-    if (permit.url !== cut(clean(location.href), 20_000)) return JSON.stringify({ stale: "url" });
-    const el = nodes.get(permit.id.slice(0, -1))?.deref();
-    if (el === undefined || !isConnectedOf.call(el)) return JSON.stringify({ stale: "target_gone" });
-    const known = guards.get(permit.id);
-    const tag = localNameOf.call(el);
-    if (known === undefined || known.name !== permit.guard || known.record !== recordOf(el, tag, null, areaName(el))) {
-      return JSON.stringify({ stale: "target_changed" });
-    }
-    const before = scrollTopOf.call(el);
-    const step = Math.round(clientHeightOf.call(el) * 0.9) * permit.pages * (permit.id.endsWith(DOWN) ? 1 : -1);
-    scrollElementBy.call(el, { top: step, behavior: "instant" });
-    return JSON.stringify({ moved: Math.abs(scrollTopOf.call(el) - before) >= 1 });
+    const found = guarded(permit, permit.id.slice(0, -1), (el) => recordOf(el, localNameOf.call(el), null, areaName(el)));
+    const { el } = found;
+    if (el === undefined) return JSON.stringify(found);
+    return scrollBy(el, clientHeightOf.call(el), permit.pages, permit.id.endsWith(DOWN));
   };

@@ -170,24 +170,7 @@
     if (href !== null && !permitted(href, allow)) return refuse("off_list");
     const why = reach(el, href);
     if (why !== "") return refuse(why.split(" ")[0]);
-    const before = changes;
-    const record = recordOf(el, tag, href, "");
-    const place = places();
-    const mine = expecting({
-      href, allow, host: true, navigation: viewOf.call(ownerDocumentOf.call(el)).navigation,
-      moved: () => places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record,
-    });
-    armed = mine;
-    let came = null;
-    try {
-      if (href !== null && opensElsewhere(el)) globalThis.location.assign(href);
-      else if (el instanceof HTMLElement || namespaceOf.call(el) === HTML) nativeClick.call(el);
-      else dispatchTo.call(el, new MouseEvent("click", { bubbles: true, cancelable: true, composed: true }));
-      if (off) return JSON.stringify({ epoch, done: href === null ? "changed" : "navigating", url: href ?? "", own: true, href });
-      came = await outcome(mine, patience, () => changes !== before || mine.moved());
-      return JSON.stringify({ epoch, ...came });
-    } finally {
-      release(mine, came);
-    }
+    const came = await clickOn(el, tag, { href, allow, host: true, patience, off });
+    return JSON.stringify({ epoch, ...came });
   };
 

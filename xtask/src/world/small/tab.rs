@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jev_core::access::CanonicalUrl;
 use jev_core::contract::Reach;
 use jev_core::ids::{CandidateId, DocumentId, Scope};
-use jev_core::ports::{CloseOutcome, CloseReport, NetworkCounts};
+use jev_core::ports::{CloseOutcome, CloseReport};
 use jev_core::question::{Answer, ChoiceAnswer, Decision, Questionnaire, Stage as Asking};
 use jev_core::snapshot::{
     Candidate, Omitted, Placement, Role, ScrollState, Settled, Snapshot, SnapshotParts,
@@ -155,10 +155,7 @@ pub(super) fn sure(sizes: &[usize], places: impl Iterator<Item = usize>, p: f64)
 }
 
 pub(super) fn closed() -> CloseReport {
-    CloseReport {
-        outcome: CloseOutcome::Clean,
-        network: NetworkCounts::default(),
-    }
+    CloseOutcome::Clean.into()
 }
 
 pub(super) fn foreign(scope: &Scope) -> Scope {
