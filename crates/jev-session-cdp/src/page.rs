@@ -1,6 +1,8 @@
 //! What a tab is known to be at: its committed document, navigations begun, life and death. Events
 //! are taken in as they are read, so that no answer is known before the events that preceded it.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -69,6 +71,11 @@ pub(crate) struct Page {
     pub(crate) own: Begun<KEPT>,
     /// Navigations of the frames inside.
     pub(crate) inside: Begun<KEPT_INSIDE>,
+    /// Frames inside whose documents are on their way: asked for, answered, or being parsed. More
+    /// than `KEPT_INSIDE` at once are not followed.
+    loading: HashSet<String>,
+    /// How many loads of frames inside have ended.
+    pub(crate) loads: u64,
     /// How often the address changed within the document.
     pub(crate) moves: u64,
     /// The loader of the tab's own document that was parsed to its end last.
@@ -95,6 +102,18 @@ impl Page {
         failed.any(|known| known == loader)
     }
 
+    /// Whether a document of a frame inside is still on its way. It is, for a moment, when none of
+    /// its requests is in flight: between its answer and its commit.
+    pub(crate) fn frames_loading(&self) -> bool {
+        !self.loading.is_empty()
+    }
+
+    fn end_load(&mut self, frame: &str) {
+        if self.loading.remove(frame) {
+            self.loads += 1;
+        }
+    }
+
     /// Whether a loader's document stands in its frame now, or stood there lately.
     pub(crate) fn has_committed(&self, loader: &str) -> bool {
         self.main.loader == loader || self.children.iter().any(|known| known == loader)
@@ -117,6 +136,7 @@ impl Page {
                         url,
                     };
                     self.commits += 1;
+                    self.loading.clear();
                 } else if error {
                     self.inside.failed.keep(loader);
                 } else {
@@ -137,6 +157,17 @@ impl Page {
                         self.inside.begin(started);
                     }
                 }
+            }
+            "Page.frameStartedLoading" => {
+                if let Some(frame) = text("frameId").filter(|frame| *frame != main_frame)
+                    && self.loading.len() < KEPT_INSIDE
+                {
+                    self.loading.insert(frame.to_owned());
+                }
+            }
+            // A frame that moves into a process of its own can't be read any more.
+            "Page.frameStoppedLoading" | "Page.frameDetached" => {
+                self.end_load(text("frameId").unwrap_or_default());
             }
             "Page.navigatedWithinDocument" => {
                 if text("frameId") == Some(main_frame)
@@ -259,6 +290,38 @@ mod tests {
         assert_eq!(page.own.after(0).count(), 1);
         assert_eq!(page.asked_by("mine"), Some("http://h/"));
         assert!(page.has_failed("mine") && page.has_failed("c999") && !page.has_failed("c0"));
+    }
+
+    #[test]
+    fn frames_load_until_they_stop_go_or_their_page_goes() {
+        let mut page = Page::default();
+        let tell = |page: &mut Page, what: &str, frame: &str| {
+            page.take_in(
+                &format!("Page.frame{what}"),
+                &json!({"frameId": frame}),
+                "m",
+            );
+        };
+        tell(&mut page, "StartedLoading", "m");
+        assert!(!page.frames_loading());
+        for frame in ["a", "b", "c"] {
+            tell(&mut page, "StartedLoading", frame);
+        }
+        tell(&mut page, "StoppedLoading", "a");
+        tell(&mut page, "StoppedLoading", "a");
+        tell(&mut page, "Detached", "b");
+        assert!(page.frames_loading());
+        assert_eq!(page.loads, 2);
+        page.take_in(
+            "Page.frameNavigated",
+            &json!({"frame": {"id": "m", "loaderId": "L", "url": "http://h/"}}),
+            "m",
+        );
+        assert!(!page.frames_loading());
+        for number in 0..10_000 {
+            tell(&mut page, "StartedLoading", &number.to_string());
+        }
+        assert_eq!(page.loading.len(), KEPT_INSIDE);
     }
 
     #[test]

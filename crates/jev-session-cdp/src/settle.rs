@@ -90,7 +90,7 @@ pub(crate) async fn observe(
                 if reader.loader() != loader {
                     continue;
                 }
-                let busy = *reader.tab().in_flight().borrow() > 0 && !look.still;
+                let busy = !look.still && !is_calm(reader);
                 if busy && Instant::now() < cap {
                     calm(reader, &loader, cap).await;
                     // What has just been fetched still has to be made use of.
@@ -171,13 +171,27 @@ async fn loaded(reader: &Reader, loader: &str, cap: Instant) {
     let _ = timeout_at(cap, loaded).await;
 }
 
-/// Waits until nothing is in flight, another document stands there, or the cap comes.
+/// Whether nothing that the page asked for is on its way.
+fn is_calm(reader: &Reader) -> bool {
+    *reader.tab().in_flight().borrow() == 0 && !reader.page().borrow().frames_loading()
+}
+
+/// Waits until nothing is on its way, another document stands there, or the cap comes.
 async fn calm(reader: &Reader, loader: &str, cap: Instant) {
     let mut in_flight = reader.tab().in_flight();
     let mut page = reader.page();
+    let mut frames = page.clone();
+    let nothing = async {
+        while !is_calm(reader) && !frames.borrow().ended {
+            let _ = in_flight.wait_for(|count| *count == 0).await;
+            let _ = frames
+                .wait_for(|page| !page.frames_loading() || page.ended)
+                .await;
+        }
+    };
     let calm = async {
         tokio::select! {
-            _ = in_flight.wait_for(|count| *count == 0) => {}
+            () = nothing => {}
             _ = page.wait_for(|page| page.main.loader != loader || page.ended) => {}
         }
     };
@@ -210,6 +224,7 @@ pub(crate) async fn wait(
     let mut page = reader.page();
     let mut in_flight = reader.tab().in_flight();
     let flying = *in_flight.borrow();
+    let loads = page.borrow().loads;
     let options = json!({"epoch": epoch, "since": news, "ms": millis(bound)});
     let changed = async {
         tokio::select! {
@@ -219,7 +234,9 @@ pub(crate) async fn wait(
                 // A page that does not answer is told by the next look.
                 Err(Lost::Edge(_)) => false,
             },
-            _ = page.wait_for(|page| page.main.loader != loader || page.crashed || page.ended) => true,
+            _ = page.wait_for(|page| {
+                page.main.loader != loader || page.loads > loads || page.crashed || page.ended
+            }) => true,
             _ = in_flight.wait_for(|count| *count < flying) => true,
         }
     };

@@ -229,6 +229,14 @@ pub const CASES: &[PageCase] = &[
         ],
     ),
     PageCase::new(
+        "frames_late",
+        "a frame that a script adds is waited for until its document stands in it",
+        &[Look(&[
+            Text("SEEN outside\nSEEN inside Out\nTo the goal"),
+            Labels(&["Out", "To the goal"]),
+        ])],
+    ),
+    PageCase::new(
         "shadows",
         "open shadow trees are read as they are drawn, closed ones counted",
         &[
