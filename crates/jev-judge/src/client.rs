@@ -77,6 +77,8 @@ pub(crate) struct Client {
 struct Failed {
     error: JudgeError,
     again: Again,
+    /// The server's id of the request, when it answered with one.
+    request_id: Option<String>,
 }
 
 /// Whether another try makes sense.
@@ -197,7 +199,8 @@ impl Client {
             let tried = timeout(bound, self.once(request.body(body.clone()), key, &judge)).await;
             let failed = match tried {
                 Ok(Ok((body, request_id))) => {
-                    tracing::debug!(attempt, bytes = body.len(), "judge answered");
+                    let id = request_id.as_deref().unwrap_or_default();
+                    tracing::debug!(attempt, bytes = body.len(), request_id = id, "judge answered");
                     return Ok(Reply {
                         body,
                         request_id,
@@ -208,9 +211,11 @@ impl Client {
                 Err(_) => Failed {
                     error: JudgeError::Timeout,
                     again: Again::Yes { wish: None },
+                    request_id: None,
                 },
             };
-            tracing::debug!(attempt, error = %failed.error, "judge failed");
+            let request_id = failed.request_id.as_deref().unwrap_or_default();
+            tracing::debug!(attempt, error = %failed.error, request_id, "judge failed");
             let Again::Yes { wish } = failed.again else {
                 return Err(failed.error);
             };
@@ -238,6 +243,7 @@ impl Client {
                         what: "the key can't stand in a header".to_owned(),
                     },
                     again: Again::No,
+                    request_id: None,
                 })?;
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
@@ -248,13 +254,14 @@ impl Client {
             .await
             .map_err(|error| transport(&error))?;
         let status = response.status().as_u16();
-        let leaked = |bytes: &[u8]| key.as_ref().is_some_and(|key| key.leaks_into(bytes));
+        let leaked = |bytes: &[u8]| key.as_ref().is_some_and(|key| key.is_in(bytes));
         let request_id = request_id(response.headers()).filter(|id| !leaked(id.as_bytes()));
         let wish = retry_after(response.headers(), SystemTime::now());
         if (300..400).contains(&status) {
             return Err(Failed {
                 error: JudgeError::Redirect { status },
                 again: Again::No,
+                request_id,
             });
         }
         let body = match read(response, status).await {
@@ -271,15 +278,18 @@ impl Client {
                     fault: AnswerFault::Shape,
                 },
                 again: Again::No,
+                request_id,
             }),
             Verdict::Answer => Ok((body, request_id)),
             Verdict::Final(error) => Err(Failed {
                 error,
                 again: Again::No,
+                request_id,
             }),
             Verdict::Transient(error) => Err(Failed {
                 error,
                 again: Again::Yes { wish },
+                request_id,
             }),
         }
     }
@@ -297,6 +307,7 @@ async fn read(mut response: reqwest::Response, status: u16) -> Result<Vec<u8>, F
             fault: AnswerFault::Length,
         },
         again: Again::No,
+        request_id: None,
     };
     if response.content_length().is_some_and(|n| n > most as u64) {
         return Err(too_long());
@@ -335,27 +346,29 @@ fn transport(error: &reqwest::Error) -> Failed {
             .is_some_and(is_handshake);
         source = cause.source();
     }
-    let error = if error.is_timeout() {
+    let fault = |fault| JudgeError::Transport { fault };
+    // A connection that takes too long is first of all none.
+    let error = if dns {
+        fault(TransportFault::Dns)
+    } else if error.is_connect() && tls {
+        fault(TransportFault::Tls)
+    } else if error.is_connect() {
+        fault(TransportFault::Connect)
+    } else if error.is_timeout() {
         JudgeError::Timeout
     } else {
-        JudgeError::Transport {
-            fault: if dns {
-                TransportFault::Dns
-            } else if error.is_connect() && tls {
-                TransportFault::Tls
-            } else if error.is_connect() {
-                TransportFault::Connect
-            } else {
-                TransportFault::Broken
-            },
-        }
+        fault(TransportFault::Broken)
     };
     let again = if tls {
         Again::No
     } else {
         Again::Yes { wish: None }
     };
-    Failed { error, again }
+    Failed {
+        error,
+        again,
+        request_id: None,
+    }
 }
 
 /// The server's id of a request, when it is short and plain enough for a log.

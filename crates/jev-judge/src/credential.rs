@@ -34,6 +34,16 @@ impl Secret {
         redactor.hide(&self.0, Hidden::Credential);
     }
 
+    /// Whether a reply holds the key, however its JSON is escaped.
+    #[must_use]
+    pub(crate) fn is_in(&self, reply: &[u8]) -> bool {
+        // Escapes can spell any character; what is kept of a reply is what they mean.
+        self.leaks_into(reply)
+            || (reply.contains(&b'\\')
+                && crate::json::parse(reply)
+                    .is_ok_and(|value| self.leaks_into(value.to_string().as_bytes())))
+    }
+
     /// Whether a request body holds the key, as it is or as JSON escapes it.
     #[must_use]
     pub fn leaks_into(&self, body: &[u8]) -> bool {
@@ -110,7 +120,8 @@ impl Credential {
             Self::Environment { variable } => match std::env::var(variable) {
                 Ok(value) => key(&value, variable).map(Some),
                 Err(std::env::VarError::NotPresent) => Err(config(format!(
-                    "no key; set {variable}, or name a dotenv file that holds it"
+                    "no key; set {}, or name a dotenv file that holds it",
+                    shown(variable)
                 ))),
                 Err(std::env::VarError::NotUnicode(_)) => Err(unusable(variable)),
             },
@@ -129,6 +140,7 @@ impl Credential {
                         return key(&value, variable).map(Some);
                     }
                 }
+                let variable = self::shown(variable);
                 Err(config(format!("credential file {shown} has no {variable}")))
             }
         }
@@ -141,8 +153,20 @@ fn key(value: &str, variable: &str) -> Result<Secret, JudgeError> {
 
 fn unusable(variable: &str) -> JudgeError {
     config(format!(
-        "{variable} is empty or holds characters that no key has"
+        "{} is empty or holds characters that no key has",
+        shown(variable)
     ))
+}
+
+/// A variable's name as messages show it: one that is not written as names usually are may be the
+/// key itself, pasted instead of its name.
+fn shown(variable: &str) -> &str {
+    let usual = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    if (1..=64).contains(&variable.len()) && variable.bytes().all(usual) {
+        variable
+    } else {
+        "the variable that was named (not shown: it looks like a key instead of a key's name)"
+    }
 }
 
 fn config(what: String) -> JudgeError {
@@ -179,6 +203,8 @@ mod tests {
         let body = serde_json::json!({"state": "see ab\"cd\\efgh here"}).to_string();
         assert!(secret.leaks_into(body.as_bytes()));
         assert!(!secret.leaks_into(b"ab cd"));
+        let spelled = br#"{"model": "\u0061b\u0022cd\\efgh"}"#;
+        assert!(secret.is_in(spelled) && !secret.leaks_into(spelled));
         assert!(!Secret::new("EMPTY").unwrap().leaks_into(b"EMPTY"));
     }
 
@@ -218,5 +244,18 @@ mod tests {
         assert_eq!(optional.read(), Ok(None));
         let error = Credential::Environment { variable }.read().unwrap_err();
         assert!(error.to_string().contains("JEV_TEST_VARIABLE"), "{error}");
+        // A key that was pasted where its name belongs is not said back.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for pasted in [PLANTED, "sk_planted_0123456789"] {
+            let variable = pasted.to_owned();
+            let dotenv = Credential::Dotenv {
+                file: file.path().to_owned(),
+                variable: variable.clone(),
+            };
+            for credential in [Credential::Environment { variable }, dotenv] {
+                let error = credential.read().unwrap_err().to_string();
+                assert!(error.contains("not shown") && !error.contains("planted"), "{error}");
+            }
+        }
     }
 }

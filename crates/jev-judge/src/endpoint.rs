@@ -49,7 +49,7 @@ impl Endpoint {
     pub fn with_tail(&self, tail: &str) -> Self {
         let mut url = self.0.clone();
         let path = url.path().trim_end_matches('/').to_owned();
-        let path = if path.ends_with(&format!("/v1/{tail}")) {
+        let path = if path.ends_with(&format!("/{tail}")) {
             path
         } else if path.ends_with("/v1") {
             format!("{path}/{tail}")
@@ -117,6 +117,10 @@ impl fmt::Display for NameNotFound {
 
 impl std::error::Error for NameNotFound {}
 
+/// How long a name may be looked up: less than a connection may take, so that name servers that do
+/// not answer are told from a host that does not.
+const LOOKUP: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// The system's resolver, with [`NameNotFound`] as its one error, and `localhost` held to
 /// loopback addresses whatever the hosts file says.
 #[derive(Clone, Copy, Debug)]
@@ -126,8 +130,10 @@ impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let local = is_localhost(name.as_str());
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0))
+            let asked = tokio::net::lookup_host((name.as_str(), 0));
+            let found: Vec<SocketAddr> = tokio::time::timeout(LOOKUP, asked)
                 .await
+                .map_err(|_| NameNotFound)?
                 .map_err(|_| NameNotFound)?
                 .filter(|address| !local || IpAddr::is_loopback(&address.ip()))
                 .collect();
@@ -179,6 +185,8 @@ mod tests {
                 "http://127.0.0.1:1/api/v1/systemone",
             ),
             ("https://h/a/v1?x=1", "https://h/a/v1/systemone?x=1"),
+            ("https://h/api/v3/systemone", "https://h/api/v3/systemone"),
+            ("https://h/d/systemone?v=2", "https://h/d/systemone?v=2"),
         ] {
             let endpoint = Endpoint::parse(text).unwrap().with_tail("systemone");
             assert_eq!(endpoint.to_string(), expected, "{text}");

@@ -19,13 +19,27 @@ pub fn is_alias(name: &str) -> bool {
 }
 
 /// Whether a model that calls itself `answered` may answer a request for `requested`: any model
-/// for an alias; else the same name, or a dated or finer version of it.
+/// for an alias; else the same name, a dated version of it, or a finer one: a further number after
+/// a version that has two already. `gpt-4.1` is no finer `gpt-4`.
 #[must_use]
 pub fn answers_to(requested: &str, answered: &str) -> bool {
     is_alias(requested)
         || answered
             .strip_prefix(requested)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+            .is_some_and(|rest| {
+                rest.is_empty()
+                    || rest.starts_with('-')
+                    || (rest.starts_with('.') && ends_in_two_numbers(requested))
+            })
+}
+
+/// Whether a name ends like `1.13`.
+fn ends_in_two_numbers(name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    name.rsplit_once('.').is_some_and(|(major, minor)| {
+        let major = major.rsplit(|c: char| !c.is_ascii_digit()).next();
+        number(minor) && major.is_some_and(number)
+    })
 }
 
 #[cfg(test)]
@@ -45,6 +59,12 @@ mod tests {
             ("jev-preview", "anything", true),
             ("~typesafe/jev-latest", "typesafe/jev-1.13-20260917", true),
             ("kev", "laya", false),
+            ("gpt-4", "gpt-4.1", false),
+            ("gpt-4", "gpt-4-0613", true),
+            ("qwen3", "qwen3.5-27b", false),
+            ("jev-1", "jev-1.14.0", false),
+            ("jev-1.13.", "jev-1.13..", false),
+            ("v.13", "v.13.0", false),
         ] {
             assert_eq!(
                 answers_to(requested, answered),

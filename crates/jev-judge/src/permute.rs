@@ -29,12 +29,19 @@ impl PermutedJudge {
     /// # Errors
     /// [`JudgeError::Config`] outside 2..=[`ORDERS_MAX`].
     pub fn new(inner: Arc<dyn Judge>, orders: usize) -> Result<Self, JudgeError> {
-        if !(2..=ORDERS_MAX).contains(&orders) {
-            return Err(JudgeError::Config {
-                what: format!("permute: {orders} orders; 2 to {ORDERS_MAX} make sense"),
-            });
-        }
+        Self::check(orders)?;
         Ok(Self { inner, orders })
+    }
+
+    /// Checks a number of orders before there is a judge.
+    pub(crate) fn check(orders: usize) -> Result<(), JudgeError> {
+        if (2..=ORDERS_MAX).contains(&orders) {
+            Ok(())
+        } else {
+            Err(JudgeError::Config {
+                what: format!("permute: {orders} orders; 2 to {ORDERS_MAX} make sense"),
+            })
+        }
     }
 }
 
@@ -66,6 +73,14 @@ fn permutation(order: usize, orders: usize, count: usize) -> Vec<usize> {
 pub(crate) fn disagreement(left: &[f64], right: &[f64]) -> f64 {
     let sum: f64 = left.iter().zip(right).map(|(a, b)| (a - b).abs()).sum();
     (sum / 2.0).clamp(0.0, 1.0)
+}
+
+/// The larger of two figures that need not be there.
+pub(crate) fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(f64::max(a, b)),
+        (a, b) => a.or(b),
+    }
 }
 
 fn reordered(questionnaire: &Questionnaire, order: usize, orders: usize) -> Questionnaire {
@@ -163,6 +178,8 @@ fn merge_answers(given: &[&Answer]) -> Option<Answer> {
         Answer::Choice(first) => {
             let mut merged = first.clone();
             let mut lists = Vec::with_capacity(given.len());
+            // A judge that averages orders itself may disagree with itself inside each of ours.
+            let mut inner = 0.0;
             for (order, answer) in given.iter().enumerate() {
                 let Answer::Choice(answer) = answer else {
                     return None;
@@ -170,6 +187,8 @@ fn merge_answers(given: &[&Answer]) -> Option<Answer> {
                 let flags = &mut merged.flags;
                 flags.ignored_fields = flags.ignored_fields.max(answer.flags.ignored_fields);
                 flags.bounded_options = flags.bounded_options.max(answer.flags.bounded_options);
+                flags.missing_mass = larger(flags.missing_mass, answer.flags.missing_mass);
+                inner = f64::max(inner, answer.flags.order_disagreement.unwrap_or(0.0));
                 lists.push(restored(answer, order, given.len()));
             }
             merged.probabilities = mean(&lists)?;
@@ -180,7 +199,7 @@ fn merge_answers(given: &[&Answer]) -> Option<Answer> {
                 .enumerate()
                 .flat_map(|(at, left)| lists.iter().skip(at + 1).map(move |right| (left, right)));
             let apart = pairs.map(|(left, right)| disagreement(left, right));
-            merged.flags.order_disagreement = Some(apart.fold(0.0, f64::max));
+            merged.flags.order_disagreement = Some(apart.fold(inner, f64::max));
             Some(Answer::Choice(merged))
         }
         Answer::Noul { .. } => {

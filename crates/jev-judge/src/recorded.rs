@@ -1,8 +1,8 @@
 //! Cassettes: every exchange with a judge as a line of JSON, keyed by the SHA-256 of the canonical
 //! request, so that a run can be repeated without the judge.
 //!
-//! A cassette holds page text, goal and answers. It never holds a key: of a request that was
-//! refused because it carries one, only the digest is written.
+//! A cassette holds page text, goal and answers. It never holds a key: of a request that carries
+//! the judge's own, only the digest is written, whatever came of it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,6 +20,8 @@ use sha2::{Digest as _, Sha256};
 use jev_core::error::JudgeError;
 use jev_core::ports::{Judge, JudgeIdentity};
 use jev_core::question::{Decision, Questionnaire};
+
+use crate::credential::Credential;
 
 /// The first line of a cassette: who was recorded.
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,15 +77,21 @@ fn key(request: &Value) -> String {
 /// Asks another judge and writes every exchange down.
 pub struct RecordingJudge {
     inner: Arc<dyn Judge>,
+    credential: Credential,
     file: Mutex<File>,
 }
 
 impl RecordingJudge {
-    /// Records `inner` into a new file.
+    /// Records `inner` into a new file. `credential` is where `inner` has its key from: nothing that
+    /// holds that key is written.
     ///
     /// # Errors
     /// [`JudgeError::Config`] when the file exists already or can't be written.
-    pub fn create(path: &Path, inner: Arc<dyn Judge>) -> Result<Self, JudgeError> {
+    pub fn create(
+        path: &Path,
+        inner: Arc<dyn Judge>,
+        credential: Credential,
+    ) -> Result<Self, JudgeError> {
         let config = |what: String| JudgeError::Config {
             what: format!("cassette {}: {what}", path.display()),
         };
@@ -94,6 +102,7 @@ impl RecordingJudge {
             .map_err(|error| config(error.kind().to_string()))?;
         let judge = Self {
             file: Mutex::new(file),
+            credential,
             inner,
         };
         let header = Header {
@@ -104,6 +113,29 @@ impl RecordingJudge {
             .write(&header)
             .map_err(|error| config(error.kind().to_string()))?;
         Ok(judge)
+    }
+
+    /// Writes what came of a request, without what would show the key.
+    fn keep(&self, request: Value, outcome: Outcome) -> std::io::Result<()> {
+        let key_of = key(&request);
+        let refused = matches!(outcome, Outcome::Error(JudgeError::KeyLeak));
+        // A key that can't be read now was not sent either.
+        let secret = self.credential.read().ok().flatten();
+        let shows = |value: &Value| {
+            let secret = secret.as_ref();
+            secret.is_some_and(|secret| secret.leaks_into(value.to_string().as_bytes()))
+        };
+        let withheld = refused || shows(&request);
+        let outcome = if shows(&serde_json::to_value(&outcome)?) {
+            Outcome::Error(JudgeError::KeyLeak)
+        } else {
+            outcome
+        };
+        self.write(&Exchange {
+            key: key_of,
+            request: if withheld { Value::Null } else { request },
+            outcome,
+        })
     }
 
     /// One line, whole and at once, so that a run that dies leaves a valid file.
@@ -140,22 +172,15 @@ impl Judge for RecordingJudge {
         };
         let result = self.inner.decide(questionnaire, deadline).await;
         cut_off.disarm();
-        let request = canonical(questionnaire)?;
-        let exchange = Exchange {
-            key: key(&request),
-            request: match &result {
-                Err(JudgeError::KeyLeak) => Value::Null,
-                Ok(_) | Err(_) => request,
-            },
-            outcome: match &result {
-                Ok(decision) => Outcome::Decision(decision.clone()),
-                Err(error) => Outcome::Error(error.clone()),
-            },
+        let outcome = match &result {
+            Ok(decision) => Outcome::Decision(decision.clone()),
+            Err(error) => Outcome::Error(error.clone()),
         };
         // The user asked for a recording: one with a hole in it is an error, not a surprise later.
-        self.write(&exchange).map_err(|error| JudgeError::Config {
-            what: format!("the cassette can't be written ({})", error.kind()),
-        })?;
+        self.keep(canonical(questionnaire)?, outcome)
+            .map_err(|error| JudgeError::Config {
+                what: format!("the cassette can't be written ({})", error.kind()),
+            })?;
         result
     }
 }
@@ -179,11 +204,8 @@ impl Drop for CutOff<'_> {
             return;
         };
         // Nobody is left to be told of a failure; the run has ended by its own clock.
-        let _ = self.recording.write(&Exchange {
-            key: key(&request),
-            request,
-            outcome: Outcome::Error(JudgeError::Timeout),
-        });
+        let timeout = Outcome::Error(JudgeError::Timeout);
+        let _ = self.recording.keep(request, timeout);
     }
 }
 
@@ -232,8 +254,7 @@ impl ReplayJudge {
             }
             let exchange: Exchange = serde_json::from_str(&line)
                 .map_err(|_| config(format!("line {number} is no exchange")))?;
-            let withheld = exchange.request.is_null()
-                && matches!(exchange.outcome, Outcome::Error(JudgeError::KeyLeak));
+            let withheld = exchange.request.is_null();
             if !withheld && exchange.key != key(&exchange.request) {
                 return Err(config(format!(
                     "line {number}: the key does not belong to the request"
@@ -355,6 +376,7 @@ fn first_difference(left: &Value, right: &Value, path: &str, agreed: &mut usize)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::credential::Secret;
     use crate::lexical::LexicalJudge;
     use crate::scripted::{ScriptedDecision, ScriptedJudge};
     use crate::testing::{candidate, decide, flat};
@@ -373,7 +395,7 @@ mod tests {
             ScriptedDecision::operation(Operation::Wait),
             ScriptedDecision::click("c1"),
         ]);
-        let recording = RecordingJudge::create(&path, Arc::new(script)).unwrap();
+        let recording = RecordingJudge::create(&path, Arc::new(script), Credential::None).unwrap();
         let live: Vec<_> = (0..3).map(|_| decide(&recording, &asked("goal"))).collect();
         assert!(live[0].is_ok() && live[0] != live[1] && live[2].is_err());
         drop(recording);
@@ -384,7 +406,7 @@ mod tests {
             assert_eq!(&decide(&replay, &asked("goal")), expected);
         }
         // A recording is never written over.
-        assert!(RecordingJudge::create(&path, Arc::new(LexicalJudge)).is_err());
+        assert!(RecordingJudge::create(&path, Arc::new(LexicalJudge), Credential::None).is_err());
     }
 
     /// Refuses as the client does when the body holds the key.
@@ -419,7 +441,7 @@ mod tests {
     async fn a_call_that_was_dropped_is_replayed_as_a_timeout() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cassette.jsonl");
-        let recording = RecordingJudge::create(&path, Arc::new(Silent)).unwrap();
+        let recording = RecordingJudge::create(&path, Arc::new(Silent), Credential::None).unwrap();
         let asked = asked("goal");
         tokio::select! {
             biased;
@@ -435,22 +457,61 @@ mod tests {
     #[test]
     fn a_request_that_carries_the_key_is_written_as_its_digest_alone() {
         let folder = tempfile::tempdir().unwrap();
+        let key = Credential::Given {
+            secret: Secret::new("sk-planted-0123456789").unwrap(),
+        };
+        let script = ScriptedJudge::new(vec![ScriptedDecision::operation(Operation::Wait)]);
+        // Whatever came of it: other faults are found before the key is looked for.
+        let judges: [(Arc<dyn Judge>, Credential); 3] = [
+            (Arc::new(Leaking), Credential::None),
+            (Arc::new(ScriptedJudge::new(Vec::new())), key.clone()),
+            (Arc::new(script), key),
+        ];
+        for (number, (judge, key)) in judges.into_iter().enumerate() {
+            let path = folder.path().join(format!("{number}.jsonl"));
+            let recording = RecordingJudge::create(&path, judge, key).unwrap();
+            let asked = asked("what does sk-planted-0123456789 do?");
+            let live = decide(&recording, &asked);
+            drop(recording);
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(!text.contains("sk-planted"), "{text}");
+            let replay = ReplayJudge::load(&path).unwrap();
+            assert_eq!(decide(&replay, &asked), live);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_holds_the_key_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cassette.jsonl");
-        let recording = RecordingJudge::create(&path, Arc::new(Leaking)).unwrap();
-        let asked = asked("what does sk-planted-0123456789 do?");
-        assert_eq!(decide(&recording, &asked), Err(JudgeError::KeyLeak));
-        drop(recording);
+        let secret = Secret::new("lexical-planted-0123456789").unwrap();
+        struct Echo;
+        #[async_trait]
+        impl Judge for Echo {
+            fn identity(&self) -> JudgeIdentity {
+                LexicalJudge.identity()
+            }
+            async fn decide(&self, _: &Questionnaire, _: Duration) -> Result<Decision, JudgeError> {
+                Ok(Decision {
+                    model: Some("lexical-planted-0123456789".to_owned()),
+                    ..Decision::default()
+                })
+            }
+        }
+        let key = Credential::Given { secret };
+        let recording = RecordingJudge::create(&path, Arc::new(Echo), key).unwrap();
+        assert!(decide(&recording, &asked("goal")).is_ok());
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(!text.contains("sk-planted"), "{text}");
+        assert!(!text.contains("planted"), "{text}");
         let replay = ReplayJudge::load(&path).unwrap();
-        assert_eq!(decide(&replay, &asked), Err(JudgeError::KeyLeak));
+        assert_eq!(decide(&replay, &asked("goal")), Err(JudgeError::KeyLeak));
     }
 
     #[test]
     fn a_miss_names_the_first_difference_and_no_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cassette.jsonl");
-        let recording = RecordingJudge::create(&path, Arc::new(LexicalJudge)).unwrap();
+        let recording = RecordingJudge::create(&path, Arc::new(LexicalJudge), Credential::None).unwrap();
         decide(&recording, &asked("goal")).unwrap();
         decide(&recording, &asked("another goal")).unwrap();
         drop(recording);

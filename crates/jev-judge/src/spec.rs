@@ -150,14 +150,21 @@ impl JudgeSpec {
     /// [`JudgeError::Config`] for a file that can't be read, a model the provider has not, or
     /// options that do not go together.
     pub fn build(&self, options: &BuildOptions) -> Result<Arc<dyn Judge>, JudgeError> {
-        let judge = self.build_one(options)?;
-        match options.permute {
-            None | Some(1) => Ok(judge),
-            Some(_) if self.is_used_up() => Err(config(format!(
-                "permute: `{self}` answers each request once, so it can't be asked in several orders"
-            ))),
-            Some(orders) => Ok(Arc::new(PermutedJudge::new(judge, orders)?)),
+        let orders = options.permute.filter(|orders| *orders != 1);
+        // Before a cassette is begun, which a corrected command would find in its way.
+        if let Some(orders) = orders {
+            PermutedJudge::check(orders)?;
+            if self.is_used_up() {
+                return Err(config(format!(
+                    "permute: `{self}` answers each request once, so it can't be asked in several orders"
+                )));
+            }
         }
+        let judge = self.build_one(options)?;
+        Ok(match orders {
+            None => judge,
+            Some(orders) => Arc::new(PermutedJudge::new(judge, orders)?),
+        })
     }
 
     /// Where the judge's key comes from under these options. For a look at whether it is there;
@@ -199,7 +206,8 @@ impl JudgeSpec {
             Self::Replay { file } => Arc::new(ReplayJudge::load(file)?),
             Self::Record { file, judge } => {
                 let inner = judge.build_one(options)?;
-                Arc::new(RecordingJudge::create(file, inner)?)
+                let credential = judge.credential(options);
+                Arc::new(RecordingJudge::create(file, inner, credential)?)
             }
             Self::Compatible { endpoint, model } => {
                 let model = options.model(model).unwrap_or(compatible::DEFAULT_MODEL);

@@ -59,7 +59,8 @@ impl Default for Rules {
 }
 
 /// Checks a reply's body against what was asked and turns it into a decision: probabilities in the
-/// options' own order, dividing by a sum that rounding moved off 1.
+/// options' own order, summing to 1. What rounding took or gave is put back evenly, at most half a
+/// unit an option, so that no option gains by the rounding of others; only the rest is divided out.
 ///
 /// `request_id` and `attempts` of the decision are left for the caller to fill in.
 ///
@@ -175,6 +176,7 @@ fn check_choice(
     let Distribution {
         probabilities,
         renormalised_by,
+        as_given,
         rounded_to,
     } = distribution(&names, given.get("probabilities"))?;
     let chosen = given
@@ -183,13 +185,12 @@ fn check_choice(
         .ok_or(AnswerFault::Shape)?;
     let chosen = names
         .iter()
-        .zip(&probabilities)
+        .zip(&as_given)
         .find(|(name, _)| **name == chosen)
         .map(|(_, p)| *p)
         .ok_or(AnswerFault::Choice)?;
-    let most = probabilities.iter().copied().fold(0.0, f64::max);
-    let scale = renormalised_by.unwrap_or(1.0);
-    if (most - chosen) * scale > CHOICE_SLACK + EXACT {
+    let most = as_given.iter().copied().fold(0.0, f64::max);
+    if most - chosen > CHOICE_SLACK + EXACT {
         return Err(AnswerFault::Choice);
     }
     let (confidence, odd) = confidence(given.get("confidence"));
@@ -216,6 +217,7 @@ fn check_score(levels: &[String], given: &Map<String, Value>) -> Result<Checked,
     let Distribution {
         probabilities,
         renormalised_by,
+        as_given: _,
         rounded_to: _,
     } = distribution(&names, given.get("probabilities"))?;
     let mut odd = confidence(given.get("confidence")).1;
@@ -232,7 +234,7 @@ fn check_score(levels: &[String], given: &Map<String, Value>) -> Result<Checked,
         .zip(&probabilities)
         .map(|(i, p)| f64::from(i) * p)
         .sum();
-    // Rounding moves each p by half a unit, and the server may or may not have divided by the sum.
+    // Rounding moves each p by half a unit, and the server may or may not have made up for the sum.
     let scale = renormalised_by.unwrap_or(1.0);
     let slack = 0.02 + RANGE_SLACK * (1.0 + last * (last + 1.0) / 2.0) + last * (scale - 1.0).abs();
     if (score - expected).abs() > slack {
@@ -254,8 +256,10 @@ fn check_score(levels: &[String], given: &Map<String, Value>) -> Result<Checked,
 struct Distribution {
     /// They sum to 1.
     probabilities: Vec<f64>,
-    /// What they were divided by for that.
+    /// What they summed to, when that was not 1.
     renormalised_by: Option<f64>,
+    /// As the server wrote them.
+    as_given: Vec<f64>,
     /// The decimals they came with, when they were rounded.
     rounded_to: Option<u8>,
 }
@@ -285,16 +289,34 @@ fn distribution(names: &[&str], given: Option<&Value>) -> Result<Distribution, A
         return Err(AnswerFault::Sum);
     }
     let renormalised_by = ((sum - 1.0).abs() > EXACT).then_some(sum);
+    let as_given = values.clone();
     if let Some(sum) = renormalised_by {
-        for value in &mut values {
-            *value /= sum;
-        }
+        even_out(&mut values, sum, above, half_unit);
     }
     Ok(Distribution {
         probabilities: values,
         renormalised_by,
+        as_given,
         rounded_to,
     })
+}
+
+/// Makes values sum to 1: those that can have been rounded towards the sum's side of 1 are moved
+/// back by equal parts of half a unit at most, and what is left over is divided out. Dividing at
+/// once would give what many small options lost to the one that was reported.
+fn even_out(values: &mut [f64], sum: f64, above: f64, half_unit: f64) {
+    let count = values.len() as f64;
+    if sum < 1.0 {
+        let each = f64::min((1.0 - sum) / count, half_unit);
+        values.iter_mut().for_each(|value| *value += each);
+    } else {
+        // Nothing can have been rounded up to 0, and what was rounded up is a whole unit at least.
+        let each = f64::min((sum - 1.0) / above, half_unit);
+        let reported = values.iter_mut().filter(|value| **value > 0.0);
+        reported.for_each(|value| *value -= each);
+    }
+    let left: f64 = values.iter().sum();
+    values.iter_mut().for_each(|value| *value /= left);
 }
 
 /// A number from 0 to 1; a rounded one may lie a little above, and counts as 1.

@@ -31,6 +31,11 @@ impl Truth {
         self.weights.iter().map(|w| w / sum).collect()
     }
 
+    /// 255 equal options round to nothing at all: no reply of such a server could be used.
+    fn is_lost(&self, decimals: Option<i32>) -> bool {
+        decimals == Some(2) && self.p().iter().all(|p| *p < 0.005)
+    }
+
     fn question(&self) -> Question {
         let instructions = "Which?".to_owned();
         let kind = match &self.kind {
@@ -178,9 +183,9 @@ fn check(truths: &[Truth], reply: &Value) -> Result<Decision, JudgeError> {
     validate(&asked(truths), reply.to_string().as_bytes(), &rules())
 }
 
-/// Half a unit of rounding a value, and dividing by the sum moves it once more as far at most.
+/// Half a unit of rounding a value, and making up for the sum moves it once more as far at most.
 fn close(found: &[f64], truth: &[f64], unit: f64) -> bool {
-    let room = unit * (1.0 + truth.len() as f64);
+    let room = 2.0 * unit;
     let sum: f64 = found.iter().sum();
     (sum - 1.0).abs() < 1e-6
         && found.len() == truth.len()
@@ -197,9 +202,7 @@ proptest! {
     fn every_lawful_rounding_is_accepted(truths in truths(), decimals in prop_oneof![
         Just(None), (2..6_i32).prop_map(Some),
     ]) {
-        // 255 equal options round to nothing at all: no reply of such a server could be used.
-        let lost = |truth: &Truth| decimals == Some(2) && truth.p().iter().all(|p| *p < 0.005);
-        prop_assume!(!truths.iter().any(lost));
+        prop_assume!(!truths.iter().any(|truth| truth.is_lost(decimals)));
         let decision = check(&truths, &reply(&truths, decimals));
         let decision = decision.map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(decision.odd_fields, 0);
@@ -223,10 +226,11 @@ proptest! {
     #[test]
     fn every_mutation_that_breaks_a_rule_is_refused(
         truths in truths(),
-        decimals in prop_oneof![Just(None), Just(Some(4))],
+        decimals in prop_oneof![Just(None), Just(Some(2)), Just(Some(4))],
         pick in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(),
     ) {
+        prop_assume!(!truths.iter().any(|truth| truth.is_lost(decimals)));
         let good = reply(&truths, decimals);
         prop_assert!(check(&truths, &good).is_ok());
         let victim = &truths[pick.index(truths.len())];
@@ -343,11 +347,19 @@ fn mutations(good: &Value, victim: &Truth, at: usize) -> Vec<Mutation> {
         answer("nothing at all", AnswerFault::Mass, &|a| {
             scale(&mut a["probabilities"], &|_| 0.0)
         });
+        // Digits enough that no rounding excuses the sum, whatever the reply's own sum was.
+        let sum: f64 = good["answers"][id]["probabilities"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|p| p.as_f64().unwrap())
+            .sum();
         answer("a sum too low", AnswerFault::Sum, &|a| {
-            scale(&mut a["probabilities"], &|p| p * 0.9)
+            scale(&mut a["probabilities"], &|p| p / sum * 0.899_685_840_7)
         });
+        let spread = 0.100_314_159_3 / (victim.weights.len() - 1) as f64;
         answer("a sum too high", AnswerFault::Sum, &|a| {
-            scale(&mut a["probabilities"], &|p| p + (1.0 - p) * 0.1)
+            scale(&mut a["probabilities"], &|p| p / sum + (1.0 - p / sum) * spread)
         });
     }
     if let Kind::Choice(names) = &victim.kind {
@@ -523,4 +535,35 @@ fn usage_may_be_missing_where_the_server_counts_nothing() {
     given["usage"] = json!({"input_tokens": 1.5, "output_tokens": 1});
     let body = given.to_string();
     assert!(validate(&asked(&truths), body.as_bytes(), &lenient).is_err());
+}
+
+#[test]
+fn no_option_gains_by_the_rounding_of_the_others() {
+    let names: Vec<String> = (0..135).map(|number| format!("c{number}")).collect();
+    for (first, others, expected) in [
+        // What 134 options lost is theirs, not that of the one that was reported.
+        (0.34, 0.0, 0.344_9),
+        (0.62, 0.0, 0.622_8),
+        (1.0, 0.0, 1.0),
+        // 134 that were rounded up to a hundredth took too much, and each gives back its part.
+        (0.3, 0.01, 0.295_3),
+    ] {
+        let truths = [Truth {
+            id: "c".to_owned(),
+            kind: Kind::Choice(names.clone()),
+            weights: vec![1.0; names.len()],
+        }];
+        let mut given = reply(&truths, None);
+        scale(&mut given["answers"]["c"]["probabilities"], &|_| others);
+        given["answers"]["c"]["probabilities"]["c0"] = json!(first);
+        given["answers"]["c"]["choice"] = json!("c0");
+        let decision = check(&truths, &given).unwrap();
+        let Answer::Choice(answer) = &decision.answers[0] else {
+            panic!("a choice");
+        };
+        let found = answer.probabilities[0];
+        assert!((found - expected).abs() < 1e-4, "{first} {others}: {found}");
+        let sum: f64 = answer.probabilities.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    }
 }

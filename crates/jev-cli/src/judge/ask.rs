@@ -8,7 +8,7 @@ use clap::Args;
 use jev_core::action::Operation;
 use jev_core::error::JudgeError;
 use jev_core::gate::{Gate, GateKind};
-use jev_core::ports::{Judge, JudgeIdentity};
+use jev_core::ports::{Judge, JudgeIdentity, JudgeKind};
 use jev_core::question::{
     Answer, ChoiceAnswer, ChoiceOption, Decision, Question, QuestionKind, Questionnaire, Stage,
     Subject,
@@ -107,6 +107,8 @@ pub(crate) fn ask(args: &AskArgs) -> Result<Exit, UsageError> {
         return Err(UsageError::Blank { field: "goal" });
     }
     let budget = duration("budget", &args.budget)?;
+    // A fault of the gate is found before a cassette is begun.
+    gate(args.gate, args.threshold.as_deref(), JudgeKind::Decides)?;
     let chosen = args.judge.choose()?;
     let identity = chosen.judge.identity();
     let gate = gate(args.gate, args.threshold.as_deref(), identity.kind)?;

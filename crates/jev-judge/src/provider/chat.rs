@@ -28,12 +28,12 @@ use crate::client::{Bounds, Client, Verdict};
 use crate::credential::Credential;
 use crate::endpoint::Endpoint;
 use crate::model::{answers_to, is_model_name};
-use crate::permute::disagreement;
+use crate::permute::{disagreement, larger};
 
 /// Members of a group are asked one by one only when the group got this much.
 const GROUP_WORTH_A_LOOK: f64 = 0.1;
 /// Most ways of asking that the probe tries.
-const PROBE_TRIES: usize = 4;
+const PROBE_TRIES: usize = 5;
 /// Largest request body, in bytes: about 64,000 tokens of text.
 const BODY_MAX_BYTES: usize = 256 * 1024;
 
@@ -81,7 +81,8 @@ impl ChatJudge {
         })
     }
 
-    /// Finds out how the server wants to be asked, once: one tiny question, checked strictly.
+    /// Finds out how the server wants to be asked, once: one tiny question in both orders, checked
+    /// strictly.
     ///
     /// # Errors
     /// [`JudgeError::Capability`] when no way of asking brings log-probabilities of letters.
@@ -98,11 +99,7 @@ impl ChatJudge {
 
     async fn negotiate(&self, end: Instant) -> Result<Settings, JudgeError> {
         let lines = ["an apple".to_owned(), "a hammer".to_owned()];
-        let question = Asked {
-            state: &json!({}),
-            instructions: "Which of these is a fruit?",
-            lines: &lines,
-        };
+        let turned = ["a hammer".to_owned(), "an apple".to_owned()];
         let mut settings = Settings::default();
         let mut last = JudgeError::Timeout;
         for _ in 0..PROBE_TRIES {
@@ -115,42 +112,72 @@ impl ChatJudge {
                 }
                 judge_status(status)
             };
-            let mut asking = Asking::default();
-            match self
-                .once(&settings, &question, end, judge, &mut asking)
-                .await
-                .inspect(|read| {
-                    let mut cost = self
-                        .probe_cost
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    cost.add(read.usage);
-                }) {
-                Ok(read) if read.p.first().is_some_and(|p| *p > 0.5) => return Ok(settings),
-                Ok(_) => {
+            // In both orders: a model that always says "A" chooses nothing.
+            let mut right = Ok(true);
+            for (lines, at) in [(&lines, 0), (&turned, 1)] {
+                let question = Asked {
+                    state: &json!({}),
+                    instructions: "Which of these is a fruit?",
+                    lines,
+                };
+                right = self
+                    .once(&settings, &question, end, judge, &mut Asking::default())
+                    .await
+                    .map(|read| {
+                        self.owe(read.usage);
+                        read.p.get(at).is_some_and(|p| *p > 0.5)
+                    });
+                if right != Ok(true) {
+                    break;
+                }
+            }
+            match right {
+                Ok(true) => return Ok(settings),
+                Ok(false) => {
                     return Err(JudgeError::Capability {
                         what: "the model does not answer a plain question by its letter".to_owned(),
                     });
                 }
                 Err(error) => last = error,
             }
-            match hint.into_inner().ok().flatten() {
+            let adapted = match last {
+                // It answered, but by something else than a letter: as one that thinks aloud does.
+                JudgeError::Protocol {
+                    fault: AnswerFault::Choice | AnswerFault::Mass,
+                    ..
+                } => settings.otherwise_unthinking(),
+                _ => hint.into_inner().ok().flatten(),
+            };
+            match adapted {
                 Some(adapted) => settings = adapted,
                 None => break,
             }
         }
         // Such a server is there and answers, only not so that it could be used.
-        let unfit = matches!(
-            last,
-            JudgeError::Protocol { .. } | JudgeError::InvalidRequest { .. }
-        );
-        Err(if unfit {
-            JudgeError::Capability {
-                what: format!("no log-probabilities of letters from this server ({last})"),
+        Err(match last {
+            JudgeError::Protocol {
+                fault: AnswerFault::Choice | AnswerFault::Mass,
+                ..
+            } => JudgeError::Capability {
+                what: "the model does not begin its answer with a letter, with thinking switched \
+                       off in every known way; choose a model that does not think first"
+                    .to_owned(),
+            },
+            JudgeError::Protocol { .. } | JudgeError::InvalidRequest { .. } => {
+                JudgeError::Capability {
+                    what: format!("no log-probabilities of letters from this server ({last})"),
+                }
             }
-        } else {
-            last
+            other => other,
         })
+    }
+
+    fn owe(&self, usage: Usage) {
+        let mut cost = self
+            .probe_cost
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        cost.add(usage);
     }
 
     /// What the probe cost, once.
@@ -313,13 +340,6 @@ impl ChatJudge {
                 probabilities: answer.probabilities,
             },
         })
-    }
-}
-
-fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(f64::max(a, b)),
-        (a, b) => a.or(b),
     }
 }
 

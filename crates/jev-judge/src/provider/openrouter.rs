@@ -85,6 +85,7 @@ impl Provider for OpenRouter {
     fn judge(&self, status: u16, body: &[u8]) -> Verdict {
         let reply = json::parse(body).ok();
         let error = reply.as_ref().and_then(|reply| reply.get("error"));
+        let error = error.filter(|error| !error.is_null());
         match (status, error) {
             // An error may come inside a 200. Its own code then says what it is.
             (200, Some(error)) => {
@@ -113,6 +114,16 @@ impl Provider for OpenRouter {
             usage: UsageRule::Required,
         };
         let decision = validate(questionnaire, body, &rules)?;
+        // An alias takes any version, but only of its own family.
+        let family = |name: &str| name.strip_prefix("typesafe/").unwrap_or(name).to_owned();
+        let strange = |answered: &str| !is_jev(&family(answered));
+        if self.model.starts_with("~typesafe/jev-") && decision.model.as_deref().is_some_and(strange)
+        {
+            return Err(JudgeError::Protocol {
+                question: None,
+                fault: AnswerFault::Model,
+            });
+        }
         // No header names the request here; the body does.
         let id = json::parse(body)
             .ok()
@@ -193,6 +204,7 @@ mod tests {
                 Verdict::Transient(JudgeError::Overloaded { status: 524 }),
             ),
             (200, b"{}", Verdict::Answer),
+            (200, br#"{"error":null}"#, Verdict::Answer),
         ] {
             assert_eq!(provider.judge(status, body), expected, "{status}");
         }
@@ -225,5 +237,9 @@ mod tests {
         assert_eq!(decision.usage.input_tokens, 130);
         let other = String::from_utf8_lossy(reply).replace("1.13-2026", "1.14-2026");
         assert!(provider.decode(&asked, other.as_bytes()).is_err());
+        let latest = OpenRouter::new("jev-latest").unwrap();
+        assert!(latest.decode(&asked, other.as_bytes()).is_ok());
+        let strange = other.replace("typesafe/jev-1.14-20260917", "openai/gpt-6");
+        assert!(latest.decode(&asked, strange.as_bytes()).is_err());
     }
 }

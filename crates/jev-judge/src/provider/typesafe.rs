@@ -1,6 +1,6 @@
 //! TypeSafe's hosted Jev: the native shape at its own address.
 
-use jev_core::error::JudgeError;
+use jev_core::error::{AnswerFault, JudgeError};
 use jev_core::question::{Decision, Questionnaire};
 
 use super::Provider;
@@ -76,13 +76,25 @@ impl Provider for TypeSafe {
     }
 
     fn decode(&self, questionnaire: &Questionnaire, body: &[u8]) -> Result<Decision, JudgeError> {
-        self.native.decode(questionnaire, body)
+        let decision = self.native.decode(questionnaire, body)?;
+        // An alias takes any version, but only of this family.
+        if decision.model.as_deref().is_none_or(is_jev) {
+            Ok(decision)
+        } else {
+            Err(JudgeError::Protocol {
+                question: None,
+                fault: AnswerFault::Model,
+            })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{candidate, flat};
+    use jev_core::question::QuestionKind;
+    use serde_json::{Map, Value, json};
 
     #[test]
     fn only_its_own_models_are_asked_for() {
@@ -96,6 +108,31 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(TypeSafe::new(model).is_ok(), fine, "{model}");
+        }
+    }
+
+    #[test]
+    fn an_alias_is_answered_by_its_own_family_alone() {
+        let provider = TypeSafe::new(DEFAULT_MODEL).unwrap();
+        let asked = flat("goal", &[candidate("c1", "Home", "http://h/")]);
+        for (model, fine) in [("jev-1.14.0", true), ("gpt-6", false)] {
+            let QuestionKind::Choice { options, .. } = &asked.questions[0].kind else {
+                panic!("a choice");
+            };
+            let p = |name: &str| json!(u8::from(name == "c1"));
+            let names = options.iter().map(|option| option.name.clone());
+            let probabilities: Map<String, Value> =
+                names.map(|name| (name.clone(), p(&name))).collect();
+            let answer = json!({
+                "type": "choice", "choice": "c1", "confidence": 1.0,
+                "probabilities": probabilities,
+            });
+            let body = json!({
+                "model": model, "answers": {"action": answer},
+                "usage": {"input_tokens": 1, "output_tokens": 1},
+            });
+            let found = provider.decode(&asked, body.to_string().as_bytes());
+            assert_eq!(found.is_ok(), fine, "{model}: {found:?}");
         }
     }
 

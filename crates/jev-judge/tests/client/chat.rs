@@ -97,16 +97,16 @@ async fn both_orders_are_asked_and_averaged() {
     assert_eq!(answer.top().map(|(index, _, _)| index), Some(1));
     assert!(answer.flags.order_disagreement.is_some_and(|d| d > 0.01));
     assert_eq!(answer.flags.bounded_options, 0);
-    // One for the probe, whose tokens the first decision pays, and two orders.
-    assert_eq!(stub.received().len(), 3);
-    assert_eq!((decision.attempts, decision.usage.input_tokens), (2, 300));
+    // Two for the probe, whose tokens the first decision pays, and two orders.
+    assert_eq!(stub.received().len(), 4);
+    assert_eq!((decision.attempts, decision.usage.input_tokens), (2, 400));
     assert_eq!(decision.model.as_deref(), Some("qwen3"));
-    let orders: Vec<Vec<String>> = stub.received()[1..]
+    let orders: Vec<Vec<String>> = stub.received()[2..]
         .iter()
         .map(|request| options(request).into_iter().map(|(_, line)| line).collect())
         .collect();
     assert!(orders[0].iter().eq(orders[1].iter().rev()));
-    let sent = stub.received()[1].json();
+    let sent = stub.received()[2].json();
     assert_eq!(sent["max_tokens"], 1);
     assert_eq!(
         (&sent["logprobs"], &sent["top_logprobs"]),
@@ -115,7 +115,7 @@ async fn both_orders_are_asked_and_averaged() {
     assert_eq!(sent["chat_template_kwargs"]["enable_thinking"], false);
     // The probe is neither asked nor paid again.
     let again = judge.decide(&asked, DEADLINE).await.unwrap();
-    assert_eq!(stub.received().len(), 5);
+    assert_eq!(stub.received().len(), 6);
     assert_eq!(again.usage.input_tokens, 200);
 }
 
@@ -214,14 +214,14 @@ async fn the_probe_learns_what_the_server_takes() {
     .await;
     let judge = judge(&stub);
     judge.probe(DEADLINE).await.unwrap();
-    assert_eq!(stub.received().len(), 4);
+    assert_eq!(stub.received().len(), 5);
     let names = ["a", "b", "c", "d", "e", "f", "wanted", "none"];
     let decision = judge
         .decide(&asked_with(json!({}), &names), DEADLINE)
         .await
         .unwrap();
     assert_eq!(choice(&decision).top().map(|(index, _, _)| index), Some(6));
-    for request in &stub.received()[4..] {
+    for request in &stub.received()[5..] {
         assert!(options(request).len() <= 5);
         assert_eq!(request.json()["max_completion_tokens"], 1);
     }
@@ -239,7 +239,7 @@ async fn the_probe_learns_what_the_server_takes() {
     assert_eq!(answer.top().map(|(index, _, _)| index), Some(97));
     let sum: f64 = answer.probabilities.iter().sum();
     assert!((sum - 1.0).abs() < 1e-9, "{sum}");
-    for request in &stub.received()[4..] {
+    for request in &stub.received()[5..] {
         assert!(options(request).len() <= 5);
     }
 }
@@ -258,21 +258,46 @@ async fn a_server_without_log_probabilities_is_told_so() {
             "{found:?}"
         );
     }
-    // A model that does not read is found out too.
-    let stub =
-        Stub::start(|_, request| Reply::json(200, &reply(request, |place, _| place as f64 + 0.1)))
-            .await;
-    let found = judge(&stub).probe(DEADLINE).await;
-    assert!(
-        matches!(found, Err(JudgeError::Capability { .. })),
-        "{found:?}"
-    );
+    // A model that does not read is found out too, whichever place it likes.
+    for liked in [0, 1] {
+        let stub = Stub::start(move |_, request| {
+            let weight = |place, _: &str| if place == liked { 9.0 } else { 1.0 };
+            Reply::json(200, &reply(request, weight))
+        })
+        .await;
+        let found = judge(&stub).probe(DEADLINE).await;
+        assert!(
+            matches!(found, Err(JudgeError::Capability { .. })),
+            "{found:?}"
+        );
+    }
     // A server that is not there is no question of capability.
     let stub = Stub::start(|_, _| Reply::json(401, &json!({}))).await;
     assert_eq!(
         judge(&stub).probe(DEADLINE).await,
         Err(JudgeError::Auth { status: 401 })
     );
+}
+
+#[tokio::test]
+async fn thinking_is_switched_off_in_whichever_way_works() {
+    for (deaf, fine) in [(false, true), (true, false)] {
+        let stub = Stub::start(move |_, request| {
+            let mut body = reply(request, |_, line| honest(line));
+            // Ignores the template's switch without a word.
+            if deaf || request.json()["reasoning_effort"] != "none" {
+                body["choices"][0]["logprobs"]["content"][0]["token"] = json!("<think>");
+            }
+            Reply::json(200, &body)
+        })
+        .await;
+        let found = judge(&stub).probe(DEADLINE).await;
+        assert_eq!(found.is_ok(), fine, "{found:?}");
+        if let Err(error) = found {
+            assert!(error.to_string().contains("does not think first"), "{error}");
+        }
+        assert_eq!(stub.received().len(), 3);
+    }
 }
 
 #[tokio::test]
@@ -289,7 +314,7 @@ async fn replies_that_are_no_answers_are_refused() {
     ] {
         let stub = Stub::start(move |number, request| {
             let mut body = reply(request, |_, line| honest(line));
-            if number > 0 {
+            if number > 1 {
                 let first = &mut body["choices"][0]["logprobs"]["content"][0];
                 match change {
                     "think" => first["token"] = json!("<think>"),
@@ -321,7 +346,7 @@ async fn replies_that_are_no_answers_are_refused() {
 async fn a_letter_that_is_not_listed_is_never_nought() {
     let stub = Stub::start(|number, request| {
         let mut body = reply(request, |_, line| honest(line));
-        if number > 0 {
+        if number > 1 {
             let first = &mut body["choices"][0]["logprobs"]["content"][0];
             first["top_logprobs"].as_array_mut().unwrap().truncate(1);
         }

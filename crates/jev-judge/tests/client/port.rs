@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jev_core::action::Operation;
 use jev_core::ports::Judge;
 use jev_core::testing::{self, Answered, Clock};
+use jev_judge::credential::Credential;
 use jev_judge::lexical::LexicalJudge;
 use jev_judge::permute::PermutedJudge;
 use jev_judge::recorded::{RecordingJudge, ReplayJudge};
@@ -41,7 +42,8 @@ async fn a_recording_and_its_replay_conform() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cassette.jsonl");
     let inner = Arc::new(LexicalJudge::new());
-    let recorded = conforms("recording", &RecordingJudge::create(&file, inner).unwrap()).await;
+    let recording = RecordingJudge::create(&file, inner, Credential::None).unwrap();
+    let recorded = conforms("recording", &recording).await;
     let replayed = conforms("replay", &ReplayJudge::load(&file).unwrap()).await;
     assert_eq!(recorded, replayed);
 }

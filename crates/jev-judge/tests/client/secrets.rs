@@ -9,6 +9,7 @@ use std::time::Duration;
 use jev_core::error::JudgeError;
 use jev_core::ports::Judge;
 use jev_core::question::{Decision, Questionnaire};
+use jev_judge::credential::{Credential, Secret};
 use jev_judge::recorded::RecordingJudge;
 use jev_judge::spec::{BuildOptions, JudgeSpec};
 use serde_json::json;
@@ -83,6 +84,12 @@ fn check(what: &str, result: &Result<Decision, JudgeError>) {
     }
 }
 
+fn planted() -> Credential {
+    Credential::Given {
+        secret: Secret::new(PLANTED).unwrap(),
+    }
+}
+
 /// Servers that say the key back in every place there is.
 fn echoing(place: usize) -> Reply {
     let mut reply = answered();
@@ -122,7 +129,7 @@ fn no_log_error_or_recording_shows_the_key() {
             let judge = Arc::new(judge_at(&stub.base, "jev-latest", Some(PLANTED)));
             shows_nothing("the judge itself", &format!("{judge:?} {judge:#?}"));
             let path = folder.path().join(format!("{place}.jsonl"));
-            let recording = RecordingJudge::create(&path, judge).unwrap();
+            let recording = RecordingJudge::create(&path, judge, planted()).unwrap();
             shows_nothing("the recording judge", &format!("{recording:?}"));
             let result = recording.decide(&asked(), Duration::from_secs(30)).await;
             check(&format!("place {place}"), &result);
@@ -168,6 +175,53 @@ fn options(env_file: &Path) -> BuildOptions {
         bounds: bounds(),
         ..BuildOptions::default()
     }
+}
+
+#[test]
+fn a_recording_of_a_chat_model_withholds_a_page_that_shows_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys.env");
+    std::fs::write(&keys, format!("PLANTED_KEY={PLANTED}\n")).unwrap();
+    let written = logged(async || {
+        // The probe's own body is clean, and fails before the page is looked at.
+        for (number, status) in [401_u16, 500, 302].into_iter().enumerate() {
+            let stub = Stub::start(move |_, _| Reply::json(status, &json!({}))).await;
+            let file = folder.path().join(format!("{number}.jsonl"));
+            let spec = format!("record:{}=chat:{}#m", file.display(), stub.base);
+            let judge = JudgeSpec::parse(&spec).unwrap().build(&options(&keys)).unwrap();
+            let in_text = json!({"text": format!("your key is {PLANTED}.")});
+            let asked = asked_with(in_text, &["a", "b"]);
+            let result = judge.decide(&asked, Duration::from_secs(30)).await;
+            check("a refusal", &result);
+            assert!(result.is_err() && !stub.received().is_empty());
+            shows_nothing("the cassette", &std::fs::read_to_string(&file).unwrap());
+            let replay = JudgeSpec::parse(&format!("replay:{}", file.display())).unwrap();
+            let replay = replay.build(&BuildOptions::default()).unwrap();
+            assert_eq!(replay.decide(&asked, Duration::from_secs(30)).await, result);
+        }
+    });
+    shows_nothing("the log", &written);
+}
+
+#[test]
+fn a_key_that_is_spelled_in_escapes_is_not_kept() {
+    let written = logged(async || {
+        let stub = Stub::start(|_, _| {
+            let body = answered().to_string();
+            let spelled = PLANTED.replacen('s', "\\u0073", 1);
+            let model = format!("\"model\":\"{spelled}\"");
+            let body = body.replacen("\"model\":\"jev-1.13.0\"", &model, 1);
+            assert!(body.contains("u0073"), "{body}");
+            let headers = vec![("content-type", "application/json".to_owned())];
+            Reply::Http(200, headers, body.into_bytes())
+        })
+        .await;
+        let judge = judge_at(&stub.base, "jev-latest", Some(PLANTED));
+        let result = judge.decide(&asked(), Duration::from_secs(30)).await;
+        check("an echo in escapes", &result);
+        assert!(matches!(result, Err(JudgeError::Protocol { .. })), "{result:?}");
+    });
+    shows_nothing("the log", &written);
 }
 
 #[test]

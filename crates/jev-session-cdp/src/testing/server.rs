@@ -50,6 +50,8 @@ pub enum Reply {
     },
     /// A plain text after a while.
     Later(Duration, &'static str),
+    /// A document in pieces, a pause before each.
+    Pieces(Duration, &'static [&'static str]),
     /// These bytes, then the end.
     Raw(Vec<u8>),
     /// A head, then one byte at every beat, for ever.
@@ -216,6 +218,14 @@ async fn serve(
                 let head = format!("HTTP/1.1 200 X\r\ncontent-length: {}\r\n\r\n", text.len());
                 stream.write_all(head.as_bytes()).await?;
                 stream.write_all(text.as_bytes()).await?;
+            }
+            Reply::Pieces(pause, pieces) => {
+                stream.write_all(OPEN_HEAD).await?;
+                for piece in pieces {
+                    tokio::time::sleep(pause).await;
+                    stream.write_all(piece.as_bytes()).await?;
+                }
+                return stream.shutdown().await;
             }
             Reply::Raw(bytes) => {
                 stream.write_all(&bytes).await?;

@@ -67,9 +67,11 @@ pub(super) fn read(body: &[u8], letters: usize) -> Result<ReadOut, AnswerFault> 
     if 1.0 - seen > MISSING_MASS_MAX {
         return Err(AnswerFault::Mass);
     }
-    // What is not listed is no likelier than the least likely token that is, nor than what is left.
-    let bound = f64::min(smallest, 1.0 - all).max(FLOOR);
+    // What is not listed is no likelier than the least likely token that is, and all of it together
+    // is no likelier than what is left.
     let bounded = p.iter().filter(|p| p.is_none()).count();
+    let left = (1.0 - all) / bounded.max(1) as f64;
+    let bound = f64::min(smallest, left).max(FLOOR);
     let p: Vec<f64> = p.into_iter().map(|p| p.unwrap_or(bound)).collect();
     let sum: f64 = p.iter().sum();
     Ok(ReadOut {

@@ -39,8 +39,10 @@ pub(super) struct Settings {
 /// How a thinking model is kept from thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Thinking {
-    /// `chat_template_kwargs: {enable_thinking: false}`.
+    /// `chat_template_kwargs: {enable_thinking: false}`: vLLM, SGLang, llama.cpp.
     TemplateSwitch,
+    /// `reasoning_effort: "none"`: servers that ignore template switches, as Ollama does.
+    Effort,
     /// Nothing is said of it.
     Unsaid,
 }
@@ -81,10 +83,20 @@ impl Settings {
                 .filter_map(|digits| digits.parse().ok())
                 .filter(|bound| (2..self.top_logprobs).contains(bound))
                 .max()?;
-        } else if self.thinking == Thinking::TemplateSwitch {
-            other.thinking = Thinking::Unsaid;
+        } else {
+            return self.otherwise_unthinking();
         }
         (other != *self).then_some(other)
+    }
+
+    /// The next way to keep a model from thinking; `None` when all have been tried.
+    pub(super) fn otherwise_unthinking(&self) -> Option<Self> {
+        let thinking = match self.thinking {
+            Thinking::TemplateSwitch => Thinking::Effort,
+            Thinking::Effort => Thinking::Unsaid,
+            Thinking::Unsaid => return None,
+        };
+        Some(Self { thinking, ..*self })
     }
 }
 
@@ -122,6 +134,9 @@ pub(super) fn body(model: &str, settings: &Settings, asked: &Asked<'_>) -> Vec<u
             Thinking::TemplateSwitch => {
                 let off = json!({"enable_thinking": false});
                 fields.insert("chat_template_kwargs".to_owned(), off);
+            }
+            Thinking::Effort => {
+                fields.insert("reasoning_effort".to_owned(), json!("none"));
             }
             Thinking::Unsaid => {}
         }
@@ -218,9 +233,11 @@ mod tests {
             .adapted(b"use 'max_completion_tokens' instead of 'max_tokens'")
             .unwrap();
         assert_eq!(renamed.limit, LimitField::MaxCompletionTokens);
-        let quiet = renamed
+        let other = renamed
             .adapted(b"unknown field chat_template_kwargs")
             .unwrap();
+        assert_eq!(other.thinking, Thinking::Effort);
+        let quiet = other.adapted(b"unknown field reasoning_effort").unwrap();
         assert_eq!(quiet.thinking, Thinking::Unsaid);
         assert_eq!(quiet.adapted(b"no"), None);
     }

@@ -55,6 +55,10 @@ fn answer(asked: &Asked, folder: &Path, elsewhere: &str) -> Reply {
         "/huge" => Reply::of("text/html", vec![b'x'; HUGE]),
         "/endless" => Reply::Endless,
         "/dribble" => Reply::Dribble(Duration::from_secs(1)),
+        "/streamed" => Reply::Pieces(
+            SLOW,
+            &["<p>SEEN one</p>", "<p>two</p><a href=/g", "oal>To the goal</a>"],
+        ),
         "/slow/one" => Reply::Later(SLOW, "one"),
         "/slow/two" => Reply::Later(SLOW, "two"),
         _ => page(path, folder, elsewhere),
