@@ -215,8 +215,12 @@ fn propose(step: u32, proposal: &Proposal) -> String {
         GateResult::Passed => "",
         GateResult::Failed => ", below the gate",
     };
+    let apart = proposal
+        .order_disagreement()
+        .map(|apart| format!(", orders {apart:.2} apart"))
+        .unwrap_or_default();
     format!(
-        "step {step}: {}{target} (p {:.2}, gate statistic {:.2}{verdict})",
+        "step {step}: {}{target} (p {:.2}, gate statistic {:.2}{verdict}{apart})",
         proposal.operation.option_name(),
         proposal.p,
         proposal.statistic,

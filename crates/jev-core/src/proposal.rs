@@ -126,6 +126,16 @@ impl Proposal {
         &self.ask
     }
 
+    /// How far the answers of several option orders lay apart, where more than one was asked: from 0
+    /// to 1, of the question in which it is largest.
+    #[must_use]
+    pub fn order_disagreement(&self) -> Option<f64> {
+        choices(&self.decision)
+            .into_iter()
+            .filter_map(|choice| choice.flags.order_disagreement)
+            .reduce(f64::max)
+    }
+
     /// Every option's name with its probability, most probable first, a list for each question.
     #[must_use]
     pub fn distributions(&self) -> Vec<Vec<(String, f64)>> {
@@ -174,7 +184,7 @@ impl Proposal {
 
 impl Serialize for Proposal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Proposal", 9)?;
+        let mut out = serializer.serialize_struct("Proposal", 10)?;
         out.serialize_field("operation", &self.operation)?;
         out.serialize_field("target", &self.candidate().map(|candidate| &candidate.id))?;
         out.serialize_field("label", &self.candidate().map(|candidate| &candidate.label))?;
@@ -183,6 +193,7 @@ impl Serialize for Proposal {
         out.serialize_field("gate", &self.gate)?;
         out.serialize_field("model", &self.decision.model)?;
         out.serialize_field("usage", &self.decision.usage)?;
+        out.serialize_field("order_disagreement", &self.order_disagreement())?;
         out.serialize_field("distributions", &self.distributions())?;
         out.end()
     }

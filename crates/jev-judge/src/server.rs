@@ -43,7 +43,8 @@ const ARRIVAL: Duration = Duration::from_secs(30);
 pub struct ServerConfig {
     /// The key that requests must bring; none asks for none.
     pub key: Option<Secret>,
-    /// The longest a judge may take over one request.
+    /// The longest a request may take, from its arrival to its answer: its turn and all its
+    /// questions.
     pub deadline: Duration,
     /// How many requests the judge works on at a time.
     pub at_once: NonZeroUsize,
@@ -251,10 +252,16 @@ async fn answer(shared: &Shared, request: Request) -> Result<Value, Failure> {
             "The model is not served here; GET /v1/models lists what is.",
         ));
     }
-    let _turn = shared.working.acquire().await.map_err(|_| busy())?;
-    let decision = ask(shared, &asked)
+    // However many questions it holds, and however many others stand before it.
+    let turn = async {
+        let _turn = shared.working.acquire().await.map_err(|_| busy())?;
+        ask(shared, &asked)
+            .await
+            .map_err(|error| Failure::judge(&error))
+    };
+    let decision = tokio::time::timeout(shared.config.deadline, turn)
         .await
-        .map_err(|error| Failure::judge(&error))?;
+        .map_err(|_| Failure::judge(&JudgeError::Timeout))??;
     writing::reply(&identity, &asked, &decision)
         .ok_or_else(|| Failure::judge(&JudgeError::TooLarge))
 }
@@ -263,16 +270,8 @@ async fn answer(shared: &Shared, request: Request) -> Result<Value, Failure> {
 /// answer can hang on another question.
 async fn ask(shared: &Shared, asked: &Asked) -> Result<Decision, JudgeError> {
     let deadline = shared.config.deadline;
-    let bounded = |questionnaire: Questionnaire| {
-        let judge = Arc::clone(&shared.judge);
-        async move {
-            tokio::time::timeout(deadline, judge.decide(&questionnaire, deadline))
-                .await
-                .map_err(|_| JudgeError::Timeout)?
-        }
-    };
     if asked.together {
-        return bounded(asked.questionnaire.clone()).await;
+        return shared.judge.decide(&asked.questionnaire, deadline).await;
     }
     let mut all = Decision::default();
     for question in &asked.questionnaire.questions {
@@ -280,11 +279,11 @@ async fn ask(shared: &Shared, asked: &Asked) -> Result<Decision, JudgeError> {
             all.answers.push(certain);
             continue;
         }
-        let decision = bounded(Questionnaire {
+        let alone = Questionnaire {
             questions: vec![question.clone()],
             ..asked.questionnaire.clone()
-        })
-        .await?;
+        };
+        let decision = shared.judge.decide(&alone, deadline).await?;
         all.usage.add(decision.usage);
         all.answers.extend(decision.answers);
     }
