@@ -55,6 +55,22 @@ impl Operation {
         }
     }
 
+    /// Whether what it does is to scroll.
+    #[must_use]
+    pub const fn scrolls(self) -> bool {
+        match self {
+            Self::ScrollDown | Self::ScrollUp => true,
+            Self::Press(key) => key.scrolls(),
+            Self::Click
+            | Self::Back
+            | Self::Reload
+            | Self::Wait
+            | Self::Done
+            | Self::Blocked
+            | Self::None => false,
+        }
+    }
+
     /// Every operation.
     pub const ALL: [Self; 16] = [
         Self::Click,

@@ -92,6 +92,17 @@ pub enum SafeKey {
     End,
 }
 
+impl SafeKey {
+    /// Whether what it does is to scroll.
+    #[must_use]
+    pub const fn scrolls(self) -> bool {
+        match self {
+            Self::PageUp | Self::PageDown | Self::Home | Self::End => true,
+            Self::Enter | Self::Escape | Self::Tab => false,
+        }
+    }
+}
+
 /// Whether an optional action is offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -33,6 +33,17 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Whether another piece quotes the same words from the same part of a page.
+    fn says_as(&self, other: &Self) -> bool {
+        let same_part = match (self.place, other.place) {
+            (EvidencePlace::Text { .. }, EvidencePlace::Text { .. })
+            | (EvidencePlace::Title, EvidencePlace::Title)
+            | (EvidencePlace::Url, EvidencePlace::Url) => true,
+            (EvidencePlace::Text { .. } | EvidencePlace::Title | EvidencePlace::Url, _) => false,
+        };
+        same_part && self.quote == other.quote
+    }
+
     /// Whether the same words can still be seen on `snapshot` where this evidence says.
     #[must_use]
     pub fn still_on(&self, snapshot: &Snapshot) -> bool {
@@ -111,17 +122,53 @@ impl Verification {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof(());
 
+/// What the last look says of a passed verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastLook {
+    /// The page is the one that was verified.
+    Same(Proof),
+    /// The same document at the same address, but something on it changed. Quotes that still stand
+    /// there may mean something else now ("5 days" also stands in "15 days"), so the verifier has to
+    /// read this page too.
+    Changed,
+    /// Another page.
+    Gone,
+}
+
 impl Proof {
-    /// The last look. `Some` only when the verification passed with evidence, for this goal, on the
-    /// snapshot it was made from, and `again` shows the same document, address and evidence.
-    pub(crate) fn bind(
+    /// The last look. [`LastLook::Same`] only when the verification passed with evidence, for this
+    /// goal, on the snapshot it was made from, and `again` is the same page in the same version.
+    pub(crate) fn last_look(
         goal: &GoalDigest,
         verification: &Verification,
         judged: &Snapshot,
         again: &Snapshot,
-    ) -> Option<Self> {
-        let evidence = verification.evidence_for(goal, judged.version())?;
+    ) -> LastLook {
+        let passed = verification.evidence_for(goal, judged.version()).is_some();
         let same_place = judged.document == again.document && judged.url == again.url;
-        (same_place && evidence.iter().all(|piece| piece.still_on(again))).then_some(Self(()))
+        if !(passed && same_place) {
+            LastLook::Gone
+        } else if judged.version() == again.version() {
+            LastLook::Same(Self(()))
+        } else {
+            LastLook::Changed
+        }
+    }
+
+    /// A verdict on the last look itself, after one on the page before it. `Some` only when it passed
+    /// for this goal and that look, with the same quotes.
+    pub(crate) fn confirm(
+        goal: &GoalDigest,
+        before: &Verification,
+        now: &Verification,
+        again: &Snapshot,
+    ) -> Option<Self> {
+        let evidence = now.evidence_for(goal, again.version())?;
+        let Verdict::Passed(earlier) = &before.verdict else {
+            return None;
+        };
+        let same = evidence.len() == earlier.len()
+            && evidence.iter().zip(earlier).all(|(a, b)| a.says_as(b));
+        same.then_some(Self(()))
     }
 }

@@ -14,13 +14,13 @@ mod teller;
 use std::time::Duration;
 
 use jev_core::contract::{ContractDraft, Mode, VerifyFirst};
-use jev_core::error::{AnswerFault, JudgeError, SessionError, Stage};
+use jev_core::error::{AnswerFault, JudgeError, SessionError, Stage, VerifyError};
 use jev_core::ports::Change;
 use jev_core::receipt::{AppliedEffect, Receipt, RejectCause, StaleCause};
 use jev_core::status::Status;
 use teller::Says::{
     Cancels, Chooses, Closes, Finds, FindsNothing, JudgeFails, Loses, Opens, Receives, Shows,
-    ShowsForeign, TimePasses, Waits,
+    ShowsForeign, TimePasses, VerifierFails, Waits,
 };
 use teller::{Page, Says, tell};
 
@@ -288,6 +288,89 @@ const SCENARIOS: [Scenario; 19] = [
         ],
     ),
 ];
+
+const FIVE_DAYS: Page = Page::new(
+    "http://help.test/returns",
+    "Returned within 5 days",
+    &["Warranty"],
+);
+const FIFTEEN_DAYS: Page = Page::new(
+    "http://help.test/returns",
+    "Returned within 15 days",
+    &["Warranty"],
+);
+const CLOCK_LATER: Page = Page::new(
+    "http://help.test/warranty",
+    "The warranty lasts 24 months. It is now 12:01.",
+    &[],
+);
+
+/// What once went wrong, each as the shortest history that shows it.
+const FOUND: [Scenario; 4] = [
+    // The quote of the verdict also stands in words that mean something else.
+    (
+        "words around the evidence change",
+        ordinary,
+        &[
+            Opens,
+            Shows(FIVE_DAYS),
+            Finds("5 days"),
+            Shows(FIFTEEN_DAYS),
+            FindsNothing,
+            Chooses("c1", 0.6),
+            Closes,
+        ],
+    ),
+    (
+        "a clock beside the evidence",
+        |draft| draft.limits.stale = 0,
+        &[
+            Opens,
+            Shows(WARRANTY),
+            ANSWER,
+            Shows(CLOCK_LATER),
+            ANSWER,
+            Closes,
+        ],
+    ),
+    // An answer in front of us was thrown away because the verifier had failed once.
+    (
+        "the verifier failed before the judge abstained",
+        ordinary,
+        &[
+            Opens,
+            Shows(WARRANTY),
+            VerifierFails(VerifyError::Timeout),
+            Chooses("wait", 0.6),
+            Shows(WARRANTY),
+            ANSWER,
+            Shows(WARRANTY),
+            Closes,
+        ],
+    ),
+    // A receipt that had arrived lost to a cancel.
+    (
+        "a cancel after the receipt",
+        ordinary,
+        &[
+            Opens,
+            Shows(HELP),
+            FindsNothing,
+            Chooses("c1", 0.95),
+            NAVIGATED,
+            Cancels,
+            Closes,
+        ],
+    ),
+];
+
+#[test]
+fn what_once_went_wrong_does_not_again() {
+    for (name, differs, script) in FOUND {
+        let (_, story) = tell(differs, script);
+        insta::assert_snapshot!(name.replace(' ', "_"), story);
+    }
+}
 
 #[test]
 fn every_status_has_its_story() {

@@ -34,9 +34,11 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
         "navigator/observing.rs": "&verification, &judged, &snapshot)" => "&verification, &judged, &judged)";
     }
     "skip-the-last-look": "a passed verdict ends the run without another look" {
-        "navigator/verifying.rs": "        if passed {" => "        if let Some(proof) = crate::verification::Proof::bind(&self.goal_digest, &verification, &snapshot, &snapshot) {
+        "navigator/verifying.rs": "        if passed {
+            self" => "        if let crate::verification::LastLook::Same(proof) = Proof::last_look(&self.goal_digest, &verification, &snapshot, &snapshot) {
             self.end(Status::Verified(proof), None);
-        } else if passed {";
+        } else if passed {
+            self";
     }
     "believe-the-judge": "DONE ends the run, with the page's title as its evidence" {
         "navigator/judging.rs": "Operation::Done => return self.observe(Look::Done(acted))," => "Operation::Done => {
@@ -49,9 +51,9 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
                         place: crate::verification::EvidencePlace::Title,
                     }]),
                 };
-                match crate::verification::Proof::bind(&self.goal_digest, &verification, page, page) {
-                    Some(proof) => return self.end(Status::Verified(proof), None),
-                    None => return self.end(Status::Unverified, None),
+                match crate::verification::Proof::last_look(&self.goal_digest, &verification, page, page) {
+                    crate::verification::LastLook::Same(proof) => return self.end(Status::Verified(proof), None),
+                    _ => return self.end(Status::Unverified, None),
                 }
             }";
     }
@@ -70,8 +72,17 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     "evidence-not-on-the-page": "evidence is not looked for on the page it was made from" {
         "navigator/verifying.rs": ".is_some_and(|evidence| evidence.iter().all(|piece| piece.still_on(&snapshot)))" => ".is_some()";
     }
-    "evidence-gone": "evidence need not be there at the last look" {
-        "verification.rs": "(same_place && evidence.iter().all(|piece| piece.still_on(again)))" => "(same_place && !evidence.is_empty())";
+    "quotes-are-enough": "a page that changed around the quotes is not verified again" {
+        "verification.rs": "} else if judged.version() == again.version() {" => "} else if verification.evidence_for(goal, judged.version()).is_some_and(|evidence| evidence.iter().all(|piece| piece.still_on(again))) {";
+    }
+    "other-words-confirm": "other words than those of the verdict confirm it" {
+        "verification.rs": "        same.then_some(Self(()))" => "        (same || !evidence.is_empty()).then_some(Self(()))";
+    }
+    "a-false-confirmation": "evidence that is not on the page confirms a verdict" {
+        "navigator/verifying.rs": "Some(proof) if passed => {" => "Some(proof) => {";
+    }
+    "confirm-for-ever": "a page that is not confirmed is verified again without bound" {
+        "navigator/verifying.rs": "Some(_) | None if !self.rebind() => return," => "Some(_) | None if self.spent.rebinds > 1_000 => return,";
     }
     "another-document": "the last look may show another document" {
         "verification.rs": "judged.document == again.document && " => "";
@@ -96,6 +107,12 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     "give-up-unverified": "the last page of a run that gives up is not verified where pages are not verified first" {
         "navigator/observing.rs": "VerifyFirst::Off => self.pending_end.is_some()," => "VerifyFirst::Off => false,";
     }
+    "a-verifier-fails-for-good": "the last page of a run that gives up is not verified when the verifier had failed on it" {
+        "navigator/observing.rs": "self.contract.mode == Mode::Enforce && !self.progress" => "self.contract.mode == Mode::Enforce && self.contract.verify_first == VerifyFirst::Off && !self.progress";
+    }
+    "keys-do-not-scroll": "a key that moved the window counts as no progress" {
+        "policy.rs": "Self::PageUp | Self::PageDown | Self::Home | Self::End => true," => "Self::PageUp | Self::PageDown | Self::Home | Self::End => false,";
+    }
     "a-void-verdict-refuses": "a verdict that is not bound to goal and page counts as a refusal" {
         "navigator/verifying.rs": "if verification.refuses(&self.goal_digest, snapshot.version()) {" => "if !verification.version.as_str().is_empty() {";
     }
@@ -107,7 +124,7 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
             .part(&collapsed);" => "            .part(&parts.title);";
     }
     "rebind-for-ever": "a page that will not hold still is verified again without bound" {
-        "navigator/observing.rs": "None if self.spent.charge_rebind(&self.contract.limits).is_ok() =>" => "None if self.spent.rebinds < 1_000 =>";
+        "navigator/observing.rs": "let paid = self.spent.charge_rebind(&self.contract.limits).is_ok();" => "let paid = self.spent.rebinds < 1_000;";
     }
     // Dispatch.
     "reuse-an-intent": "every permit carries the first intent" {

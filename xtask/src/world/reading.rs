@@ -187,3 +187,20 @@ pub fn evidence<'a>(
         Verdict::Passed(_) | Verdict::Refused(_) => None,
     }
 }
+
+/// Whether two verdicts quote the same words of the same parts of a page.
+pub fn has_same_words(before: &Verification, now: &Verification) -> bool {
+    let said = |verification: &Verification| match &verification.verdict {
+        Verdict::Passed(evidence) => {
+            let part = |piece: &Evidence| match piece.place {
+                EvidencePlace::Text { .. } => "text",
+                EvidencePlace::Title => "title",
+                EvidencePlace::Url => "url",
+            };
+            let pieces = evidence.iter().map(|piece| (part(piece), piece.quote.clone()));
+            Some(pieces.collect::<Vec<_>>())
+        }
+        Verdict::Refused(_) => None,
+    };
+    said(before).is_some() && said(before) == said(now)
+}

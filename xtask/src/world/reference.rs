@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use jev_core::action::Operation;
-use jev_core::contract::{Contract, Mode, VerifyFirst};
+use jev_core::contract::{Contract, Mode};
 use jev_core::error::Sent;
 use jev_core::ids::{GoalDigest, PageVersion};
 use jev_core::input::Input;
@@ -15,9 +15,10 @@ use jev_core::question::{Decision, Questionnaire};
 use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;
-use jev_core::verification::Verification;
+use jev_core::policy::SafeKey;
+use jev_core::verification::{Verdict, Verification};
 
-use super::reading::{Choice, evidence, is_lawful, stands_on};
+use super::reading::{Choice, evidence, has_same_words, is_lawful};
 use super::site::is_inside;
 
 /// What a look at the page follows.
@@ -55,6 +56,9 @@ pub struct Reference {
     look: LookFor,
     /// A verdict that counts, waiting for the last look, and the page it was made from.
     verdict: Option<(Verification, Arc<Snapshot>)>,
+    /// Such a verdict whose page changed around its evidence: the verifier has to find the same
+    /// words once more, on the page as it is.
+    unconfirmed: Option<Verification>,
     /// The verdict counts and its evidence was seen again, just now.
     pub verified_now: bool,
     /// A verdict that counts was ever given.
@@ -68,8 +72,11 @@ pub struct Reference {
     pub unbound: u32,
     blocked_confirmed: bool,
     abstains: bool,
-    /// The verifier was asked once more after the judge abstained, and did not pass the page.
+    /// The judge abstained, and the verifier had refused the page or was asked once more and did not
+    /// pass it.
     declined: bool,
+    /// The contents that the verifier refused.
+    refused: HashSet<PageVersion>,
     judge_failed: bool,
     unknown: bool,
     session_failed: bool,
@@ -102,6 +109,7 @@ impl Reference {
             goal,
             look: LookFor::Start,
             verdict: None,
+            unconfirmed: None,
             verified_now: false,
             passed_ever: false,
             fresh: false,
@@ -111,6 +119,7 @@ impl Reference {
             blocked_confirmed: false,
             abstains: false,
             declined: false,
+            refused: HashSet::new(),
             judge_failed: false,
             unknown: false,
             session_failed: false,
@@ -137,6 +146,9 @@ impl Reference {
         if let Some((verification, page)) = &self.verdict {
             (format!("{verification:?}"), page.version(), &page.document).hash(into);
         }
+        if let Some(verification) = &self.unconfirmed {
+            format!("{verification:?}").hash(into);
+        }
         (self.verified_now, self.passed_ever, self.claiming).hash(into);
         (self.fresh, self.tokens).hash(into);
         (self.claim_refused, self.unbound, self.blocked_confirmed).hash(into);
@@ -150,6 +162,9 @@ impl Reference {
         (self.session_failed, self.left_scope, self.wrong_scope).hash(into);
         (self.cancelled, self.late, self.troubles, self.stale).hash(into);
         (self.no_progress, self.waits, self.steps).hash(into);
+        let mut refused: Vec<_> = self.refused.iter().collect();
+        refused.sort();
+        refused.hash(into);
         let mut seen: Vec<_> = self.places.iter().collect();
         seen.sort();
         seen.hash(into);
@@ -194,15 +209,37 @@ impl Reference {
                 self.judged(decision, &heard);
             }
             Input::JudgeFailed(..) => self.judge_failed = true,
-            Input::Verified(_, verification) => match heard.page {
-                Some(page) if self.fresh && evidence(verification, &self.goal, page).is_some() => {
-                    self.passed_ever = true;
-                    self.verdict = Some((verification.clone(), Arc::clone(page)));
-                    self.look = LookFor::Binding;
+            Input::Verified(_, verification) => {
+                let before = self.unconfirmed.take();
+                match heard.page {
+                    Some(page)
+                        if self.fresh && evidence(verification, &self.goal, page).is_some() =>
+                    {
+                        self.passed_ever = true;
+                        let same = |before| has_same_words(before, verification);
+                        self.verified_now = before.as_ref().is_some_and(same);
+                        if !self.verified_now {
+                            self.unbound += u32::from(before.is_some());
+                            self.verdict = Some((verification.clone(), Arc::clone(page)));
+                            self.look = LookFor::Binding;
+                        }
+                    }
+                    Some(page) => {
+                        let bound = verification.goal == self.goal
+                            && verification.version == *page.version();
+                        if bound && matches!(verification.verdict, Verdict::Refused(_)) {
+                            self.refused.insert(page.version().clone());
+                        }
+                        self.unbound += u32::from(before.is_some());
+                        self.not_passed();
+                    }
+                    None => self.not_passed(),
                 }
-                Some(_) | None => self.not_passed(),
-            },
-            Input::VerifyFailed(..) => self.not_passed(),
+            }
+            Input::VerifyFailed(..) => {
+                self.unbound += u32::from(self.unconfirmed.take().is_some());
+                self.not_passed();
+            }
             Input::Receipt(_, receipt) => self.received(*receipt, heard.operation),
             Input::DispatchFailed(_, error) => match error.sent {
                 Sent::SurelyNot => self.session_failed = true,
@@ -228,6 +265,8 @@ impl Reference {
         let Some(choice) = heard.choice else { return };
         if !choice.strong || choice.operation == Operation::None {
             self.abstains = true;
+            let refused = |page: &Arc<Snapshot>| self.refused.contains(page.version());
+            self.declined = heard.judged.is_some_and(refused);
             return;
         }
         match (choice.operation, heard.judged) {
@@ -298,13 +337,22 @@ impl Reference {
         if self.wrong_scope || self.left_scope {
             return;
         }
+        if look != LookFor::Binding {
+            self.declined |= self.abstains && self.refused.contains(page.version());
+        }
         let new_place = self
             .places
             .insert((page.version().clone(), page.scroll.offset));
         let new_content = self.seen.insert(page.version().clone());
         let scrolled = matches!(
             look,
-            LookFor::Action(Operation::ScrollDown | Operation::ScrollUp)
+            LookFor::Action(
+                Operation::ScrollDown
+                    | Operation::ScrollUp
+                    | Operation::Press(
+                        SafeKey::PageDown | SafeKey::PageUp | SafeKey::Home | SafeKey::End
+                    )
+            )
         );
         let news = if new_content || (scrolled && new_place) {
             News::New
@@ -317,11 +365,13 @@ impl Reference {
                 Some((verification, judged))
                     if judged.document == page.document
                         && judged.url == page.url
-                        && evidence(&verification, &self.goal, &judged).is_some_and(|pieces| {
-                            pieces.iter().all(|piece| stands_on(piece, page))
-                        }) =>
+                        && evidence(&verification, &self.goal, &judged).is_some() =>
                 {
-                    self.verified_now = true;
+                    if judged.version() == page.version() {
+                        self.verified_now = true;
+                    } else {
+                        self.unconfirmed = Some(verification);
+                    }
                 }
                 Some(_) | None => self.unbound += 1,
             },
@@ -364,7 +414,7 @@ impl Reference {
             || self.cancelled
             || self.late
             || self.judge_failed
-            || (self.abstains && (self.contract.verify_first == VerifyFirst::On || self.declined))
+            || (self.abstains && self.declined)
             || self.verified_now
     }
 
@@ -377,7 +427,7 @@ impl Reference {
             Status::Observed => shadow,
             Status::Unverified => self.claim_refused && self.troubles > limits.recoveries,
             Status::VerificationStale => self.unbound > limits.stale,
-            Status::Abstain => self.abstains,
+            Status::Abstain => self.abstains && self.declined,
             Status::Blocked => self.blocked_confirmed,
             Status::Rejected => self.troubles > limits.recoveries,
             Status::Unknown => self.unknown,

@@ -108,10 +108,14 @@ fn acted(acted: &Acted, into: &mut DefaultHasher) {
     (&acted.version, acted.offset, acted.outcome).hash(into);
 }
 
-fn why(why: &Why, into: &mut DefaultHasher) {
-    match why {
+fn why(of: &Why, into: &mut DefaultHasher) {
+    match of {
         Why::NewState => "new".hash(into),
         Why::Claim(step) => acted(step, into),
+        Why::Confirm { before, why: behind } => {
+            format!("confirm {before:?}").hash(into);
+            why(behind, into);
+        }
     }
 }
 

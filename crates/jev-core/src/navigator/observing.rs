@@ -11,7 +11,7 @@ use crate::progress::LedBy;
 use crate::record::Event;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
-use crate::verification::Proof;
+use crate::verification::{LastLook, Proof};
 
 impl Navigator {
     pub(super) fn observe(&mut self, look: Look) {
@@ -60,15 +60,30 @@ impl Navigator {
                 why,
             } => {
                 self.progress.is_new(&snapshot, LedBy::Other);
-                match Proof::bind(&self.goal_digest, &verification, &judged, &snapshot) {
-                    Some(proof) => self.end(Status::Verified(proof), None),
-                    None if self.spent.charge_rebind(&self.contract.limits).is_ok() => {
-                        self.verify(snapshot, why);
+                match Proof::last_look(&self.goal_digest, &verification, &judged, &snapshot) {
+                    LastLook::Same(proof) => self.end(Status::Verified(proof), None),
+                    LastLook::Changed => {
+                        let (before, why) = (Box::new(verification), Box::new(why));
+                        self.verify(snapshot, Why::Confirm { before, why });
                     }
-                    None => self.end(Status::VerificationStale, None),
+                    LastLook::Gone => {
+                        if self.rebind() {
+                            self.verify(snapshot, why);
+                        }
+                    }
                 }
             }
         }
+    }
+
+    /// Pays for verifying anew a page that did not hold still; ends the run when it can't. Says
+    /// whether the run goes on.
+    pub(super) fn rebind(&mut self) -> bool {
+        let paid = self.spent.charge_rebind(&self.contract.limits).is_ok();
+        if !paid {
+            self.end(Status::VerificationStale, None);
+        }
+        paid
     }
 
     /// What follows a look that is not part of a claim.
@@ -121,11 +136,9 @@ impl Navigator {
         }
     }
 
-    /// Whether the contract let a page go to the judge that the verifier has not refused.
+    /// Whether the verifier has not refused a page: it was not asked, or it failed.
     fn is_unverified(&self, page: &Snapshot) -> bool {
-        self.contract.mode == Mode::Enforce
-            && self.contract.verify_first == VerifyFirst::Off
-            && !self.progress.is_refused(page.version())
+        self.contract.mode == Mode::Enforce && !self.progress.is_refused(page.version())
     }
 
     /// BLOCKED stands when the page is the same on a second look; else the judge saw an old page.
@@ -149,10 +162,7 @@ impl Navigator {
 
     /// Progress is a page state not seen before in this run.
     fn account(&mut self, acted: Acted, snapshot: &Snapshot) {
-        let scrolled = matches!(
-            acted.operation,
-            crate::action::Operation::ScrollDown | crate::action::Operation::ScrollUp
-        );
+        let scrolled = acted.operation.scrolls();
         let led_by = if scrolled {
             LedBy::Scroll
         } else {

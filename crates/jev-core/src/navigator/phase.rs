@@ -61,6 +61,21 @@ pub(super) enum Why {
     NewState,
     /// A DONE claim.
     Claim(Acted),
+    /// A page that changed around the evidence of a verdict; `why` is what that verdict was for.
+    Confirm {
+        before: Box<Verification>,
+        why: Box<Why>,
+    },
+}
+
+impl Why {
+    /// The verdict that is to be confirmed, if that is what it is for, and what lies behind it.
+    pub(super) fn taken_apart(self) -> (Option<Verification>, Self) {
+        match self {
+            Self::Confirm { before, why } => (Some(*before), *why),
+            Self::NewState | Self::Claim(_) => (None, self),
+        }
+    }
 }
 
 /// Closing.

@@ -11,7 +11,7 @@ use crate::ports::VerifyRequest;
 use crate::record::{Event, Recovery};
 use crate::snapshot::Snapshot;
 use crate::status::Status;
-use crate::verification::Verification;
+use crate::verification::{Proof, Verification};
 
 impl Navigator {
     pub(super) fn verify(&mut self, snapshot: Arc<Snapshot>, why: Why) {
@@ -33,12 +33,24 @@ impl Navigator {
         let Some((snapshot, why)) = self.land_verification() else {
             return;
         };
+        let (before, why) = why.taken_apart();
         self.record(Event::Verified(verification.clone()));
         self.verification = Some(verification.clone());
         // Evidence that is not on the page it was made from is no evidence.
         let passed = verification
             .evidence_for(&self.goal_digest, snapshot.version())
             .is_some_and(|evidence| evidence.iter().all(|piece| piece.still_on(&snapshot)));
+        if let Some(before) = before {
+            let goal = &self.goal_digest;
+            match Proof::confirm(goal, &before, &verification, &snapshot) {
+                Some(proof) if passed => {
+                    self.end(Status::Verified(proof), None);
+                    return;
+                }
+                Some(_) | None if !self.rebind() => return,
+                Some(_) | None => {}
+            }
+        }
         if passed {
             self.observe(Look::Bind {
                 verification,
@@ -60,6 +72,10 @@ impl Navigator {
             return;
         };
         self.record(Event::VerifyFailed(error));
+        let (before, why) = why.taken_apart();
+        if before.is_some() && !self.rebind() {
+            return;
+        }
         self.refused(&snapshot, why);
     }
 
@@ -75,7 +91,7 @@ impl Navigator {
     /// asked again at the next look.
     fn refused(&mut self, snapshot: &Snapshot, why: Why) {
         match why {
-            Why::NewState => self.proceed(),
+            Why::NewState | Why::Confirm { .. } => self.proceed(),
             Why::Claim(mut acted) => {
                 acted.outcome = HistoryOutcome::ClaimedDoneNoEvidence;
                 self.remember(acted, snapshot);

@@ -8,7 +8,7 @@ use jev_core::access::{AccessList, CanonicalUrl};
 use jev_core::action::{Action, ScrollDirection};
 use jev_core::contract::{ContractDraft, Goal, Mode, Reach};
 use jev_core::effect::{Effect, EffectKind};
-use jev_core::error::{JudgeError, SessionError};
+use jev_core::error::{JudgeError, SessionError, VerifyError};
 use jev_core::ids::{CandidateId, DocumentId, EffectId, RunId, Scope};
 use jev_core::input::Input;
 use jev_core::navigator::Navigator;
@@ -95,6 +95,7 @@ pub(crate) enum Says {
     LookFails(SessionError),
     Finds(&'static str),
     FindsNothing,
+    VerifierFails(VerifyError),
     Chooses(&'static str, f64),
     JudgeFails(JudgeError),
     Receives(Receipt),
@@ -206,6 +207,11 @@ impl Teller {
                 "verifier",
                 "no evidence here".to_owned(),
                 Input::Verified(id, self.verdict(None)),
+            ),
+            Says::VerifierFails(error) => (
+                "verifier",
+                error.to_string(),
+                Input::VerifyFailed(id, *error),
             ),
             Says::Chooses(option, p) => (
                 "judge",
