@@ -83,7 +83,8 @@ impl Observer for Observers<'_> {
 /// closes the session in the background.
 ///
 /// Cancelling the token ends the run as CANCELLED (UNKNOWN when a dispatch was in flight), closed
-/// before this returns.
+/// before this returns; a session that is still being opened is given up, and what there is of it
+/// ends in the background.
 pub async fn run(
     run: RunId,
     contract: Contract,
@@ -152,6 +153,9 @@ pub async fn resume(
             }
             () = tokio::time::sleep_until(driver.started + wake.elapsed()) => Input::Tick,
         };
+        if matches!(input, Input::Cancel) {
+            driver.give_up_opening();
+        }
         let now = Timestamp::since_start(driver.started.elapsed());
         observer.input(&input, now);
         navigator.handle(input, now);
@@ -309,7 +313,16 @@ impl Driver {
         self.kinds.insert(handle.id(), (id, kind));
     }
 
-    /// The input that a finished task means. A task that was stopped means none.
+    /// Stops an open that nobody waits for any more: a server may keep it for as long as it likes.
+    fn give_up_opening(&mut self) {
+        let opening = |(_, kind): &(EffectId, Kind)| matches!(kind, Kind::Open);
+        if self.kinds.values().any(opening) {
+            self.tasks.abort_all();
+        }
+    }
+
+    /// The input that a finished task means. A task that was stopped means none, but for an open:
+    /// there is no session to be closed then.
     fn finished(&mut self, done: Result<(Id, Done), JoinError>) -> Option<Input> {
         match done {
             Ok((task, done)) => {
@@ -321,7 +334,16 @@ impl Driver {
             }
             Err(error) => {
                 let (id, kind) = self.kinds.remove(&error.id())?;
-                error.is_panic().then(|| panicked(id, kind))
+                match kind {
+                    _ if error.is_panic() => Some(panicked(id, kind)),
+                    Kind::Open => Some(Input::OpenFailed(id, SessionError::Closed)),
+                    Kind::Observe
+                    | Kind::Judge
+                    | Kind::Dispatch
+                    | Kind::Verify
+                    | Kind::Wait
+                    | Kind::Close => None,
+                }
             }
         }
     }

@@ -98,7 +98,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, UsageError> {
         Some(DemoCommand::Runtime(args)) => runtime.block_on(tasks(args)),
         None => runtime.block_on(reference(args)),
     };
-    runtime.shutdown_background();
+    crate::ending::end(runtime);
     exit
 }
 

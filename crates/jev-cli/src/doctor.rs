@@ -134,7 +134,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, UsageError> {
     let runtime = tokio::runtime::Runtime::new().map_err(UsageError::Runtime)?;
     let chrome = args.chrome.as_ref().or(config.browser.chrome.as_ref());
     checks.extend(runtime.block_on(examine(&config, chrome.map(PathBuf::as_path))));
-    runtime.shutdown_background();
+    crate::ending::end(runtime);
     Ok(tell(&checks, Form::of(args.json)))
 }
 

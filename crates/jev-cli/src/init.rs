@@ -62,7 +62,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, UsageError> {
     if exit == Exit::Success && !config.sources.is_empty() {
         println!("{}", runtime.block_on(look(&config)));
     }
-    runtime.shutdown_background();
+    crate::ending::end(runtime);
     println!(
         "next     edit {}, then `jev doctor`, then docs/mcp.md",
         args.file.display()

@@ -5,6 +5,7 @@ mod args;
 mod chat;
 mod demo;
 mod doctor;
+mod ending;
 mod error;
 mod exit_code;
 mod help_centre;

@@ -89,7 +89,7 @@ pub(crate) fn mcp(args: &McpArgs) -> Result<Exit, UsageError> {
         exit
     });
     // Standard input is read by a thread that can't be stopped; it must not hold the process.
-    runtime.shutdown_background();
+    crate::ending::end(runtime);
     exit
 }
 

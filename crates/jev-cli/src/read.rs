@@ -52,7 +52,7 @@ pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
         // How the run ended stands whatever becomes of the file, and so does its exit code.
         eprintln!("jev: report {} is not whole: {error}", path.display());
     }
-    runtime.shutdown_background();
+    crate::ending::end(runtime);
     Ok(Exit::from(report.status))
 }
 

@@ -124,7 +124,7 @@ fn run(args: &RunArgs) -> Result<Exit, UsageError> {
     } else {
         tell(&mut chosen.hiding.lines(std::io::stdout()), &result);
     }
-    runtime.shutdown_background();
+    crate::ending::end(runtime);
     Ok(match result.state {
         TaskState::Completed => Exit::Success,
         TaskState::Blocked => Exit::from(result.reason.status()),

@@ -390,6 +390,63 @@ async fn a_killed_run_leaves_no_browser() {
     site.stop().await;
 }
 
+/// A page that never comes, and a program that is no browser: the run ends in time, with nothing of
+/// its browser left, process or folder.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_still_opening_is_gone_too() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("http://{}/", listener.local_addr().unwrap());
+    let scratch = tempfile::tempdir().unwrap();
+    let hung = scratch.path().join("hung");
+    std::fs::write(&hung, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&hung, mode).unwrap();
+    let hung = hung.display().to_string();
+
+    let temporary = scratch.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let left = || -> Vec<_> {
+        let entries = std::fs::read_dir(&temporary).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect()
+    };
+    // The page is asked for, so the browser runs; then Ctrl-C.
+    let mut child = command(&silent, &["--budget", "60s"])
+        .env("TMPDIR", &temporary)
+        .spawn()
+        .unwrap();
+    let accepted = tokio::time::timeout(Duration::from_secs(30), listener.accept()).await;
+    let connection = accepted.expect("the page is asked for").unwrap();
+    let browser = descendants(child.id().unwrap());
+    assert!(!browser.is_empty() && !left().is_empty());
+    let begun = Instant::now();
+    let pid = child.id().unwrap().to_string();
+    let killed = Command::new("kill").args(["-INT", &pid]).status().await;
+    assert!(killed.unwrap().success());
+    let status = tokio::time::timeout(Duration::from_secs(20), child.wait()).await;
+    assert_eq!(status.unwrap().unwrap().code(), Some(130));
+    println!("ended {} ms after Ctrl-C", begun.elapsed().as_millis());
+    assert!(!browser.iter().any(|&pid| alive(pid)));
+    assert_eq!(left(), [""; 0]);
+    drop(connection);
+
+    // It never answers, and the budget ends.
+    let mut child = command(&silent, &["--budget", "2s", "--chrome", &hung])
+        .env("TMPDIR", &temporary)
+        .spawn()
+        .unwrap();
+    let pid = child.id().unwrap();
+    within(Duration::from_secs(20), "the program starts", || {
+        !descendants(pid).is_empty()
+    })
+    .await;
+    let program = descendants(pid);
+    let status = tokio::time::timeout(Duration::from_secs(20), child.wait()).await;
+    let code = status.unwrap().unwrap().code();
+    assert!(matches!(code, Some(4 | 6)), "{code:?}");
+    assert!(!program.iter().any(|&pid| alive(pid)));
+    assert_eq!(left(), [""; 0]);
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Kill,

@@ -39,3 +39,4 @@ mod websocket;
 pub mod world;
 
 pub use factory::{CdpSessionFactory, Keep, SessionOptions};
+pub use process::all_ended;

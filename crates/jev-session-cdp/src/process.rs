@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
@@ -40,6 +40,18 @@ const PASSED_VARIABLES: &[&str] = &[
     "FONTCONFIG_PATH",
     "XDG_DATA_DIRS",
 ];
+
+/// How many browsers of this process are not yet gone, with their folders.
+static LIVING: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
+
+/// Waits until every browser that this process started is gone, with its profile folder: also those
+/// that end in the background because an open was given up or a session dropped. For programs, before
+/// their runtime ends with everything that still runs in it. Says whether none is left.
+pub async fn all_ended(bound: Duration) -> bool {
+    let mut living = LIVING.subscribe();
+    let none = living.wait_for(|living| *living == 0);
+    matches!(tokio::time::timeout(bound, none).await, Ok(Ok(_)))
+}
 
 /// What to start.
 pub(crate) struct Plan {
@@ -107,6 +119,7 @@ impl Supervisor {
         let (kill, killed) = watch::channel(false);
         let (end, ended) = watch::channel(None);
         let folder = profile.folder().to_path_buf();
+        LIVING.send_modify(|living| *living += 1);
         let guard = Guard {
             child,
             profile,
@@ -223,6 +236,7 @@ impl Drop for Guard {
             }
             self.profile.remove_once();
         }
+        LIVING.send_modify(|living| *living -= 1);
     }
 }
 

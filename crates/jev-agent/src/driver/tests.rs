@@ -160,3 +160,38 @@ async fn a_session_that_is_lost_ends_the_run_at_once() {
     assert!(report.elapsed < Duration::from_secs(1), "{report:?}");
     assert_eq!(world.counts.closed.load(Ordering::SeqCst), 1);
 }
+
+/// Opens nothing, ever.
+struct NeverOpens(Arc<Notify>);
+
+#[async_trait]
+impl SessionFactory for NeverOpens {
+    async fn open(
+        &self,
+        _: OpenRequest,
+        _: Duration,
+    ) -> Result<Arc<dyn Session>, SessionError> {
+        self.0.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_does_not_wait_for_a_page_that_never_opens() {
+    let (contract, ports) = parts(&World::default(), Moment::Opens(Arc::default()));
+    let asked = Arc::new(Notify::new());
+    let ports = Ports {
+        factory: Arc::new(NeverOpens(Arc::clone(&asked))),
+        ..ports
+    };
+    let cancel = CancellationToken::new();
+    let cancelled = async {
+        asked.notified().await;
+        cancel.cancel();
+    };
+    let mut observer = Unobserved;
+    let running = run(RunId(1), contract, &ports, &mut observer, &cancel);
+    let (report, ()) = tokio::join!(running, cancelled);
+    assert_eq!(report.status, Status::Cancelled);
+    assert!(report.elapsed < Duration::from_millis(100), "{report:?}");
+}
