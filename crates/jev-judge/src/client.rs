@@ -200,7 +200,12 @@ impl Client {
             let failed = match tried {
                 Ok(Ok((body, request_id))) => {
                     let id = request_id.as_deref().unwrap_or_default();
-                    tracing::debug!(attempt, bytes = body.len(), request_id = id, "judge answered");
+                    tracing::debug!(
+                        attempt,
+                        bytes = body.len(),
+                        request_id = id,
+                        "judge answered"
+                    );
                     return Ok(Reply {
                         body,
                         request_id,

@@ -254,7 +254,10 @@ mod tests {
             };
             for credential in [Credential::Environment { variable }, dotenv] {
                 let error = credential.read().unwrap_err().to_string();
-                assert!(error.contains("not shown") && !error.contains("planted"), "{error}");
+                assert!(
+                    error.contains("not shown") && !error.contains("planted"),
+                    "{error}"
+                );
             }
         }
     }

@@ -24,13 +24,11 @@ pub fn is_alias(name: &str) -> bool {
 #[must_use]
 pub fn answers_to(requested: &str, answered: &str) -> bool {
     is_alias(requested)
-        || answered
-            .strip_prefix(requested)
-            .is_some_and(|rest| {
-                rest.is_empty()
-                    || rest.starts_with('-')
-                    || (rest.starts_with('.') && ends_in_two_numbers(requested))
-            })
+        || answered.strip_prefix(requested).is_some_and(|rest| {
+            rest.is_empty()
+                || rest.starts_with('-')
+                || (rest.starts_with('.') && ends_in_two_numbers(requested))
+        })
 }
 
 /// Whether a name ends like `1.13`.

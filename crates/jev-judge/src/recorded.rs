@@ -511,7 +511,8 @@ mod tests {
     fn a_miss_names_the_first_difference_and_no_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cassette.jsonl");
-        let recording = RecordingJudge::create(&path, Arc::new(LexicalJudge), Credential::None).unwrap();
+        let recording =
+            RecordingJudge::create(&path, Arc::new(LexicalJudge), Credential::None).unwrap();
         decide(&recording, &asked("goal")).unwrap();
         decide(&recording, &asked("another goal")).unwrap();
         drop(recording);

@@ -359,7 +359,9 @@ fn mutations(good: &Value, victim: &Truth, at: usize) -> Vec<Mutation> {
         });
         let spread = 0.100_314_159_3 / (victim.weights.len() - 1) as f64;
         answer("a sum too high", AnswerFault::Sum, &|a| {
-            scale(&mut a["probabilities"], &|p| p / sum + (1.0 - p / sum) * spread)
+            scale(&mut a["probabilities"], &|p| {
+                p / sum + (1.0 - p / sum) * spread
+            })
         });
     }
     if let Kind::Choice(names) = &victim.kind {

@@ -197,7 +197,9 @@ pub fn has_same_words(before: &Verification, now: &Verification) -> bool {
                 EvidencePlace::Title => "title",
                 EvidencePlace::Url => "url",
             };
-            let pieces = evidence.iter().map(|piece| (part(piece), piece.quote.clone()));
+            let pieces = evidence
+                .iter()
+                .map(|piece| (part(piece), piece.quote.clone()));
             Some(pieces.collect::<Vec<_>>())
         }
         Verdict::Refused(_) => None,

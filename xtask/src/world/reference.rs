@@ -11,11 +11,11 @@ use jev_core::contract::{Contract, Mode};
 use jev_core::error::Sent;
 use jev_core::ids::{GoalDigest, PageVersion};
 use jev_core::input::Input;
+use jev_core::policy::SafeKey;
 use jev_core::question::{Decision, Questionnaire};
 use jev_core::receipt::{AppliedEffect, Receipt};
 use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;
-use jev_core::policy::SafeKey;
 use jev_core::verification::{Verdict, Verification};
 
 use super::reading::{Choice, evidence, has_same_words, is_lawful};

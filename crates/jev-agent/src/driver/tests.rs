@@ -166,11 +166,7 @@ struct NeverOpens(Arc<Notify>);
 
 #[async_trait]
 impl SessionFactory for NeverOpens {
-    async fn open(
-        &self,
-        _: OpenRequest,
-        _: Duration,
-    ) -> Result<Arc<dyn Session>, SessionError> {
+    async fn open(&self, _: OpenRequest, _: Duration) -> Result<Arc<dyn Session>, SessionError> {
         self.0.notify_one();
         std::future::pending().await
     }

@@ -112,7 +112,10 @@ fn why(of: &Why, into: &mut DefaultHasher) {
     match of {
         Why::NewState => "new".hash(into),
         Why::Claim(step) => acted(step, into),
-        Why::Confirm { before, why: behind } => {
+        Why::Confirm {
+            before,
+            why: behind,
+        } => {
             format!("confirm {before:?}").hash(into);
             why(behind, into);
         }

@@ -117,7 +117,8 @@ impl Provider for OpenRouter {
         // An alias takes any version, but only of its own family.
         let family = |name: &str| name.strip_prefix("typesafe/").unwrap_or(name).to_owned();
         let strange = |answered: &str| !is_jev(&family(answered));
-        if self.model.starts_with("~typesafe/jev-") && decision.model.as_deref().is_some_and(strange)
+        if self.model.starts_with("~typesafe/jev-")
+            && decision.model.as_deref().is_some_and(strange)
         {
             return Err(JudgeError::Protocol {
                 question: None,

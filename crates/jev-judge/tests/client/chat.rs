@@ -294,7 +294,10 @@ async fn thinking_is_switched_off_in_whichever_way_works() {
         let found = judge(&stub).probe(DEADLINE).await;
         assert_eq!(found.is_ok(), fine, "{found:?}");
         if let Err(error) = found {
-            assert!(error.to_string().contains("does not think first"), "{error}");
+            assert!(
+                error.to_string().contains("does not think first"),
+                "{error}"
+            );
         }
         assert_eq!(stub.received().len(), 3);
     }

@@ -188,7 +188,10 @@ fn a_recording_of_a_chat_model_withholds_a_page_that_shows_the_key() {
             let stub = Stub::start(move |_, _| Reply::json(status, &json!({}))).await;
             let file = folder.path().join(format!("{number}.jsonl"));
             let spec = format!("record:{}=chat:{}#m", file.display(), stub.base);
-            let judge = JudgeSpec::parse(&spec).unwrap().build(&options(&keys)).unwrap();
+            let judge = JudgeSpec::parse(&spec)
+                .unwrap()
+                .build(&options(&keys))
+                .unwrap();
             let in_text = json!({"text": format!("your key is {PLANTED}.")});
             let asked = asked_with(in_text, &["a", "b"]);
             let result = judge.decide(&asked, Duration::from_secs(30)).await;
@@ -219,7 +222,10 @@ fn a_key_that_is_spelled_in_escapes_is_not_kept() {
         let judge = judge_at(&stub.base, "jev-latest", Some(PLANTED));
         let result = judge.decide(&asked(), Duration::from_secs(30)).await;
         check("an echo in escapes", &result);
-        assert!(matches!(result, Err(JudgeError::Protocol { .. })), "{result:?}");
+        assert!(
+            matches!(result, Err(JudgeError::Protocol { .. })),
+            "{result:?}"
+        );
     });
     shows_nothing("the log", &written);
 }

@@ -181,7 +181,9 @@ pub const CASES: &[PageCase] = &[
         "streamed",
         "a document and a body that arrive in pieces are waited for to their ends",
         &[
-            Look(&[Text("SEEN <title>open</title><p>SEEN one</p><p>two</p><a href=/goal>To the goal</a>")]),
+            Look(&[Text(
+                "SEEN <title>open</title><p>SEEN one</p><p>two</p><a href=/goal>To the goal</a>",
+            )]),
             Click("To the document in pieces", NAVIGATED),
             Look(&[Text("SEEN one\ntwo\nTo the goal"), Labels(&["To the goal"])]),
         ],

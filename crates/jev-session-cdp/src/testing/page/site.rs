@@ -57,7 +57,11 @@ fn answer(asked: &Asked, folder: &Path, elsewhere: &str) -> Reply {
         "/dribble" => Reply::Dribble(Duration::from_secs(1)),
         "/streamed" => Reply::Pieces(
             SLOW,
-            &["<p>SEEN one</p>", "<p>two</p><a href=/g", "oal>To the goal</a>"],
+            &[
+                "<p>SEEN one</p>",
+                "<p>two</p><a href=/g",
+                "oal>To the goal</a>",
+            ],
         ),
         "/slow/one" => Reply::Later(SLOW, "one"),
         "/slow/two" => Reply::Later(SLOW, "two"),
