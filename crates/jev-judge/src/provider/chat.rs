@@ -140,13 +140,10 @@ impl ChatJudge {
                 }
                 Err(error) => last = error,
             }
-            let adapted = match last {
-                // It answered, but by something else than a letter: as one that thinks aloud does.
-                JudgeError::Protocol {
-                    fault: AnswerFault::Choice | AnswerFault::Mass,
-                    ..
-                } => settings.otherwise_unthinking(),
-                _ => hint.into_inner().ok().flatten(),
+            let adapted = if is_no_letter(&last) {
+                settings.otherwise_unthinking()
+            } else {
+                hint.into_inner().ok().flatten()
             };
             match adapted {
                 Some(adapted) => settings = adapted,
@@ -154,22 +151,19 @@ impl ChatJudge {
             }
         }
         // Such a server is there and answers, only not so that it could be used.
-        Err(match last {
-            JudgeError::Protocol {
-                fault: AnswerFault::Choice | AnswerFault::Mass,
-                ..
-            } => JudgeError::Capability {
-                what: "the model does not begin its answer with a letter, with thinking switched \
-                       off in every known way; choose a model that does not think first"
-                    .to_owned(),
-            },
-            JudgeError::Protocol { .. } | JudgeError::InvalidRequest { .. } => {
-                JudgeError::Capability {
-                    what: format!("no log-probabilities of letters from this server ({last})"),
-                }
-            }
-            other => other,
-        })
+        let what = if is_no_letter(&last) {
+            "the model does not begin its answer with a letter, with thinking switched off in every \
+             known way; choose a model that does not think first"
+                .to_owned()
+        } else if matches!(
+            last,
+            JudgeError::Protocol { .. } | JudgeError::InvalidRequest { .. }
+        ) {
+            format!("no log-probabilities of letters from this server ({last})")
+        } else {
+            return Err(last);
+        };
+        Err(JudgeError::Capability { what })
     }
 
     fn owe(&self, usage: Usage) {
@@ -341,6 +335,17 @@ impl ChatJudge {
             },
         })
     }
+}
+
+/// Whether a model answered, but by something else than a letter: as one that thinks aloud does.
+fn is_no_letter(error: &JudgeError) -> bool {
+    matches!(
+        error,
+        JudgeError::Protocol {
+            fault: AnswerFault::Choice | AnswerFault::Mass,
+            ..
+        }
+    )
 }
 
 fn name_question(error: JudgeError, id: &str) -> JudgeError {
