@@ -193,7 +193,7 @@ async fn reference(args: &DemoArgs) -> Result<Exit, UsageError> {
         Ok(played) => played,
         Err(ScenarioError::Conversation(error)) => {
             // It began: this is how it ended, and no wrong use.
-            eprintln!("jev: {error}");
+            aside!("jev: {error}");
             return Ok(match error {
                 ConversationError::Model(_) => Exit::Judge,
                 ConversationError::NoAnswer => Exit::NotVerified,

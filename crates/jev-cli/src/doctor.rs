@@ -162,10 +162,10 @@ pub(crate) fn tell(checks: &[Check], form: Form) -> Exit {
             version: env!("CARGO_PKG_VERSION"),
             checks,
         };
-        println!("{}", serde_json::to_string(&findings).unwrap_or_default());
+        say!("{}", serde_json::to_string(&findings).unwrap_or_default());
     } else {
         for check in checks {
-            println!(
+            say!(
                 "{:<8} {:<14} {}",
                 check.outcome.word(),
                 check.name,

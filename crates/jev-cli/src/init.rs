@@ -55,15 +55,15 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, UsageError> {
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let config = Config::parse(&text, folder)?;
     write(&args.file, &text)?;
-    println!("wrote    {}", args.file.display());
+    say!("wrote    {}", args.file.display());
     let runtime = tokio::runtime::Runtime::new().map_err(UsageError::Runtime)?;
     let checks = runtime.block_on(doctor::examine(&config, None));
     let exit = doctor::tell(&checks, Form::Lines);
     if exit == Exit::Success && !config.sources.is_empty() {
-        println!("{}", runtime.block_on(look(&config)));
+        say!("{}", runtime.block_on(look(&config)));
     }
     runtime.shutdown_background();
-    println!(
+    say!(
         "next     edit {}, then `jev doctor`, then docs/mcp.md",
         args.file.display()
     );

@@ -155,7 +155,7 @@ async fn carry_out(
     let mut runtime = Runtime::new(parts);
     let result = if args.json {
         if let Some(notice) = &chosen.notice {
-            eprintln!("note: {notice}");
+            aside!("note: {notice}");
         }
         let mut nobody = jev_agent::Unobserved;
         let watchers = Watchers {

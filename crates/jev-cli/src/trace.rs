@@ -101,8 +101,8 @@ pub(crate) fn tell(trajectory: Option<&Trajectory>) {
         return;
     };
     match trajectory.failure() {
-        None => eprintln!("trace: {}", trajectory.folder().display()),
-        Some(kind) => eprintln!(
+        None => aside!("trace: {}", trajectory.folder().display()),
+        Some(kind) => aside!(
             "trace: {} ends early: {kind}",
             trajectory.folder().display()
         ),
