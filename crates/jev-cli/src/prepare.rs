@@ -1,7 +1,7 @@
 //! From arguments to a contract and its ports: every check that can be made before a browser
 //! starts.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,7 +83,7 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     judge::gate(args.gate, threshold, JudgeKind::Ranks)?;
     draft.clone().check()?;
     let named = args.judge.named()?;
-    let report_file = args.report.as_deref().map(create).transpose()?;
+    let report_file = args.report.as_deref().map(open_report).transpose()?;
     let trajectory = args.trace.begin(trace::redactor_hiding(named.key()))?;
     let chosen = named.build()?;
     draft.gate = judge::gate(args.gate, threshold, chosen.judge.identity().kind)?;
@@ -99,12 +99,18 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     })
 }
 
-fn create(path: &Path) -> Result<File, UsageError> {
-    File::create(path).map_err(|source| UsageError::Write {
-        field: "report",
-        path: path.display().to_string(),
-        source,
-    })
+/// What stands in the file stays until there is something to take its place: the run may yet be refused.
+fn open_report(path: &Path) -> Result<File, UsageError> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|source| UsageError::Write {
+            field: "report",
+            path: path.display().to_string(),
+            source,
+        })
 }
 
 fn session(args: &ReadArgs, notices: &mut Vec<String>) -> Result<SessionOptions, UsageError> {

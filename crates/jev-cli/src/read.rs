@@ -135,6 +135,10 @@ fn write_report(
         .chosen
         .hiding
         .value(serde_json::to_value(&written)?);
+    // A pipe or a device has no length.
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
     serde_json::to_writer_pretty(&mut *file, &written)?;
     file.write_all(b"\n")?;
     file.sync_all()

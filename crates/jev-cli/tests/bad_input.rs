@@ -136,6 +136,27 @@ fn every_bad_value_is_named_in_one_line_and_no_browser_is_started() {
 }
 
 #[test]
+fn a_report_stays_until_another_takes_its_place() {
+    let report = tempfile::NamedTempFile::new().unwrap();
+    let old = "an earlier report ".repeat(10_000);
+    std::fs::write(report.path(), &old).unwrap();
+    let path = report.path().to_str().unwrap();
+    let (code, ..) = read(&[
+        ("--report", path),
+        ("--judge", "scripted:no/such/script.jsonl"),
+    ]);
+    assert_eq!(code, Some(2));
+    assert_eq!(std::fs::read_to_string(path).unwrap(), old);
+
+    // A run without a browser ends at once, and has a report.
+    let (code, ..) = read(&[("--report", path)]);
+    assert_eq!(code, Some(6));
+    let written = std::fs::read(path).unwrap();
+    let written: serde_json::Value = serde_json::from_slice(&written).unwrap();
+    assert_eq!(written["report"]["status"], "SESSION_ERROR");
+}
+
+#[test]
 fn a_browser_that_can_not_be_attached_to_is_a_typed_status_and_says_how() {
     // Port 1 of this machine, where nothing listens.
     let mut command = Command::new(env!("CARGO_BIN_EXE_jev"));
