@@ -6,17 +6,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use jev_core::gate::Gate;
+use jev_core::gate::{Gate, THRESHOLD_MAX, THRESHOLD_MIN};
 use jev_core::ports::{Judge, JudgeIdentity, JudgeKind};
 use jev_core::redact::Redactor;
 use jev_core::telemetry::Price;
 use jev_judge::credential::Secret;
+use jev_judge::permute::ORDERS_MAX;
 use jev_judge::spec::{BuildOptions, JudgeSpec};
 use serde_json::Value;
 
 use crate::args::GateArg;
 use crate::error::UsageError;
 use crate::exit_code::Exit;
+use crate::prepare::whole;
 
 mod ask;
 #[cfg(feature = "embedded")]
@@ -125,10 +127,7 @@ impl JudgeArgs {
         let price = self.price.as_deref().map(price).transpose()?;
         let permute = match &self.permute {
             None => None,
-            Some(text) => Some(text.trim().parse().map_err(|_| UsageError::Number {
-                field: "permute",
-                text: text.clone(),
-            })?),
+            Some(text) => Some(whole("permute", text, 1..=ORDERS_MAX as u32)? as usize),
         };
         let options = BuildOptions {
             permute,
@@ -200,6 +199,8 @@ pub(crate) fn gate(
     let threshold: f64 = text.trim().parse().map_err(|_| UsageError::Number {
         field: "threshold",
         text: text.to_owned(),
+        min: THRESHOLD_MIN,
+        max: THRESHOLD_MAX,
     })?;
     Ok(Gate::new(default.kind(), threshold)?)
 }

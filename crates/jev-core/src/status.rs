@@ -22,7 +22,7 @@ pub enum Status {
     Abstain,
     /// The judge says it can't be done read-only, and the page was the same on a second look.
     Blocked,
-    /// Guard or policy refused, no recovery is left.
+    /// Guard or policy refused, or actions led to no page that may be read; no recovery is left.
     Rejected,
     /// A dispatch without a trustworthy receipt.
     Unknown,
@@ -141,7 +141,9 @@ impl Status {
             Self::Blocked => {
                 "The judge says the goal can't be reached by reading; the page was the same on a second look."
             }
-            Self::Rejected => "The guard or the policy refused the chosen actions.",
+            Self::Rejected => {
+                "Chosen actions were refused by the guard or the policy, or led to an address that is not allowed or to no page."
+            }
             Self::Unknown => {
                 "An action may have been sent and its outcome is not known; it is never sent again."
             }
