@@ -86,10 +86,10 @@ pub(crate) fn redactor() -> Redactor {
     redactor
 }
 
-/// The same, with a key that need not stand in the environment.
-pub(crate) fn redactor_hiding(key: Option<&Secret>) -> Redactor {
+/// The same, with keys that need not stand in the environment, or stand there under any name.
+pub(crate) fn redactor_hiding<'a>(keys: impl IntoIterator<Item = &'a Secret>) -> Redactor {
     let mut redactor = redactor();
-    if let Some(key) = key {
+    for key in keys {
         key.hide_in(&mut redactor);
     }
     redactor
