@@ -135,7 +135,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, UsageError> {
     let chrome = args.chrome.as_ref().or(config.browser.chrome.as_ref());
     checks.extend(runtime.block_on(examine(&config, chrome.map(PathBuf::as_path))));
     runtime.shutdown_background();
-    Ok(tell(&checks, Form::of(args.json)))
+    Ok(tell(&checks, Form::from(args.json)))
 }
 
 /// Every check that a configuration which can be read calls for.

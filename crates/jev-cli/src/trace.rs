@@ -134,8 +134,8 @@ pub(crate) enum TraceCommand {
 pub(crate) fn trace(command: &TraceCommand) -> Result<Exit, UsageError> {
     let mut out = std::io::stdout().lock();
     match command {
-        TraceCommand::List { dir, json } => list(&mut out, dir, Form::of(*json)),
-        TraceCommand::Show { run, json } => show(&mut out, run, Form::of(*json)),
+        TraceCommand::List { dir, json } => list(&mut out, dir, Form::from(*json)),
+        TraceCommand::Show { run, json } => show(&mut out, run, Form::from(*json)),
     }
 }
 
