@@ -3,7 +3,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::wildcard_enum_match_arm,
     reason = "clippy exempts functions that are tests, not their helpers"
 )]
 
