@@ -235,12 +235,35 @@ impl std::fmt::Display for Cause {
         match self {
             Self::Judge(error) => error.fmt(f),
             Self::Session(error) => error.fmt(f),
-            Self::Rejected(cause) => write!(f, "an action was refused: {cause:?}"),
+            Self::Rejected(cause) => write!(f, "an action was refused: {}", cause.word()),
             Self::DestinationRefused => {
                 f.write_str("the network boundary refused where the action led")
             }
             Self::DestinationFailed => f.write_str("the action led to no page"),
-            Self::Unknown(cause) => write!(f, "the outcome of an action is not known: {cause:?}"),
+            Self::Unknown(cause) => {
+                write!(f, "the outcome of an action is not known: {}", cause.word())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_in_words_and_not_in_names_of_the_code() {
+        for (cause, words) in [
+            (
+                Cause::Rejected(RejectCause::OffList),
+                "an action was refused: off_list",
+            ),
+            (
+                Cause::Unknown(UnknownCause::SessionLost),
+                "the outcome of an action is not known: session_lost",
+            ),
+        ] {
+            assert_eq!(cause.to_string(), words);
         }
     }
 }
