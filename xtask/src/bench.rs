@@ -5,6 +5,7 @@ mod core;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod floor;
+mod start;
 mod step;
 
 use std::time::Duration;
@@ -30,12 +31,15 @@ enum What {
     Embedded,
     /// One input to the navigator: `handle` and draining on a page of 100 candidates, with its bound.
     Core,
+    /// Ten starts of `jev mcp` until its first answer, with their bound.
+    Start,
 }
 
 /// `cargo xtask bench`.
 pub(crate) fn command(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.what {
         Some(What::Core) => core::command(),
+        Some(What::Start) => start::command(),
         #[cfg(feature = "embedded")]
         Some(What::Embedded) => embedded::command(),
         #[cfg(not(feature = "embedded"))]

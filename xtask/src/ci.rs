@@ -8,9 +8,10 @@ use crate::{eval, setup, sim, test, tidy};
 type Work = fn() -> Result<(), Failure>;
 
 /// The steps in their order: the quick ones that need no browser first.
-const STEPS: [(&str, Work); 7] = [
+const STEPS: [(&str, Work); 8] = [
     ("format", format),
     ("lints", lints),
+    ("docs", docs),
     ("tidy", tidy::command),
     ("sim", sim::all),
     ("setup", prepare),
@@ -53,6 +54,16 @@ fn lints() -> Result<(), Failure> {
         "--",
         "-D",
         "warnings",
+    ]))
+}
+
+/// The documentation of the code, in which every link leads somewhere.
+fn docs() -> Result<(), Failure> {
+    visibly(cargo().env("RUSTDOCFLAGS", "-D warnings").args([
+        "doc",
+        "--workspace",
+        "--all-features",
+        "--no-deps",
     ]))
 }
 

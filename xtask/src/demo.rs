@@ -293,7 +293,7 @@ impl Stage {
                 "{:<44} {:<9} {} {:>5} {:>5} {:>5} ms {:>5} ms {:>5} ms",
                 cut(&format!("{number}. {}", shown.title), 44),
                 cut(&shown.outcome.judge.name, 9),
-                self.paint.status(&status, verified),
+                self.paint.status(&status, &report.status),
                 report.spent.steps,
                 report.spent.judge_calls,
                 report.timings.open.as_millis(),
@@ -498,8 +498,9 @@ impl Paint {
         self.with("2", text)
     }
 
-    fn status(&self, text: &str, verified: bool) -> String {
-        self.with(if verified { "1;32" } else { "33" }, text)
+    /// A status as it is laid out, in the colour of what it says.
+    fn status(&self, text: &str, status: &str) -> String {
+        self.with(if status == "VERIFIED" { "1;32" } else { "33" }, text)
     }
 }
 

@@ -1,4 +1,5 @@
 //! Developer commands: `cargo xtask COMMAND`.
+#![forbid(unsafe_code)]
 
 mod bench;
 mod ci;

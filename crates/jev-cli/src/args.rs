@@ -106,47 +106,22 @@ pub(crate) struct ReadArgs {
         allow_hyphen_values = true
     )]
     pub budget: String,
-    /// Judged steps, 1 to 64.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "8",
-        allow_hyphen_values = true
-    )]
-    pub max_steps: String,
-    /// Stale pages in a row, 0 to 8.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "2",
-        allow_hyphen_values = true
-    )]
-    pub max_stale: String,
-    /// Actions in a row without a new page state, 1 to 8.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "3",
-        allow_hyphen_values = true
-    )]
-    pub max_no_progress: String,
-    /// Characters of one request to the judge, 100 to 100000.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "32000",
-        allow_hyphen_values = true
-    )]
-    pub max_state_chars: String,
+    /// Judged steps, 1 to 64. Default: 8.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_steps: Option<String>,
+    /// Stale pages in a row, 0 to 8. Default: 2.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_stale: Option<String>,
+    /// Actions in a row without a new page state, 1 to 8. Default: 3.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_no_progress: Option<String>,
+    /// Characters of one request to the judge, 100 to 100000. Default: 32000.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_state_chars: Option<String>,
     /// Candidates in one question to the judge, 1 to 254; more are narrowed down first. A small
-    /// server takes few: 15 for one of 26 options.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "128",
-        allow_hyphen_values = true
-    )]
-    pub max_candidates: String,
+    /// server takes few: 15 for one of 26 options. Default: 128.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_candidates: Option<String>,
     /// The browser to use. Default: found by search; JEV_CHROME names one too.
     #[arg(long, value_name = "PATH")]
     pub chrome: Option<PathBuf>,
@@ -209,4 +184,40 @@ pub(crate) enum LayoutArg {
     Flat,
     /// Two questions.
     TwoHead,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use jev_core::limits::{CANDIDATES, NO_PROGRESS, STALE, STATE_CHARS, STEPS};
+
+    #[test]
+    fn the_help_says_the_limits_own_ranges_and_defaults() {
+        let command = Cli::command();
+        let read = command.find_subcommand("read").unwrap();
+        for (flag, bound) in [
+            ("max-steps", STEPS),
+            ("max-stale", STALE),
+            ("max-no-progress", NO_PROGRESS),
+            ("max-state-chars", STATE_CHARS),
+            ("max-candidates", CANDIDATES),
+        ] {
+            let argument = read
+                .get_arguments()
+                .find(|argument| argument.get_long() == Some(flag))
+                .unwrap();
+            let help = argument
+                .get_long_help()
+                .or(argument.get_help())
+                .unwrap()
+                .to_string();
+            for says in [
+                format!("{} to {}", bound.min, bound.max),
+                format!("Default: {}", bound.default),
+            ] {
+                assert!(help.contains(&says), "{flag}: {help}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use jev_agent::chat::{ChatModel, LiveChat};
-use jev_judge::credential::Credential;
+use jev_judge::credential::{Credential, Secret};
 
 use crate::error::UsageError;
 
@@ -29,12 +29,22 @@ impl ChatArgs {
             .split_once('#')
             .filter(|(_, model)| !model.is_empty())
             .ok_or(UsageError::ChatName)?;
-        let credential = match &self.chat_key {
+        let model = LiveChat::new(url, model, self.credential())?;
+        Ok(Some(Arc::new(model)))
+    }
+
+    /// The model's key, only to be kept out of what is written.
+    pub(crate) fn key(&self) -> Option<Secret> {
+        // A key that is missing is the model's own error, at the first request.
+        self.credential().read().unwrap_or_default()
+    }
+
+    fn credential(&self) -> Credential {
+        match &self.chat_key {
             Some(variable) => Credential::Environment {
                 variable: variable.clone(),
             },
             None => Credential::None,
-        };
-        Ok(Some(Arc::new(LiveChat::new(url, model, credential)?)))
+        }
     }
 }

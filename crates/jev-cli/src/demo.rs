@@ -22,6 +22,7 @@ use crate::error::UsageError;
 use crate::exit_code::Exit;
 use crate::help_centre;
 use crate::interrupt;
+use crate::judge::Hiding;
 use crate::story::{Story, clean};
 
 /// How long the conversation may take: in memory, and with live models.
@@ -139,12 +140,14 @@ async fn reference(args: &DemoArgs) -> Result<Exit, UsageError> {
         chat_key: args.chat_key.clone(),
     };
     let live_chat = chat_args.model()?;
+    let mut hiding = Hiding::of(&chat_args.key());
     let live_judge: Option<Arc<dyn Judge>> = match &args.live_judge {
-        Some(text) => Some(
-            JudgeSpec::parse(text)
-                .and_then(|spec| spec.build(&BuildOptions::default()))
-                .map_err(UsageError::Judge)?,
-        ),
+        Some(text) => {
+            let spec = JudgeSpec::parse(text).map_err(UsageError::Judge)?;
+            let options = BuildOptions::default();
+            hiding.know(&spec.credential(&options).read().unwrap_or_default());
+            Some(spec.build(&options).map_err(UsageError::Judge)?)
+        }
         None => None,
     };
     let live = live_chat.is_some() || live_judge.is_some();
@@ -171,7 +174,7 @@ async fn reference(args: &DemoArgs) -> Result<Exit, UsageError> {
         },
         budget: if live { LIVE_BUDGET } else { BUDGET },
     };
-    let mut out = std::io::stdout();
+    let mut out = hiding.lines(std::io::stdout());
     let _ = writeln!(out, "user     {QUESTION}");
     let _ = writeln!(
         out,
@@ -186,14 +189,14 @@ async fn reference(args: &DemoArgs) -> Result<Exit, UsageError> {
     );
     let cancel = CancellationToken::new();
     let watcher = interrupt::watch(cancel.clone());
-    let mut lines = Story::bare(std::io::stdout());
+    let mut lines = Story::bare(hiding.lines(std::io::stdout()));
     let played = scenario::play(cast, &mut lines, &cancel).await;
     watcher.abort();
     let Played { answer, counts } = match played {
         Ok(played) => played,
         Err(ScenarioError::Conversation(error)) => {
             // It began: this is how it ended, and no wrong use.
-            eprintln!("jev: {error}");
+            aside!("jev: {error}");
             return Ok(match error {
                 ConversationError::Model(_) => Exit::Judge,
                 ConversationError::NoAnswer => Exit::NotVerified,

@@ -135,7 +135,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, UsageError> {
     let chrome = args.chrome.as_ref().or(config.browser.chrome.as_ref());
     checks.extend(runtime.block_on(examine(&config, chrome.map(PathBuf::as_path))));
     crate::ending::end(runtime);
-    Ok(tell(&checks, Form::of(args.json)))
+    Ok(tell(&checks, Form::from(args.json)))
 }
 
 /// Every check that a configuration which can be read calls for.
@@ -162,10 +162,10 @@ pub(crate) fn tell(checks: &[Check], form: Form) -> Exit {
             version: env!("CARGO_PKG_VERSION"),
             checks,
         };
-        println!("{}", serde_json::to_string(&findings).unwrap_or_default());
+        say!("{}", serde_json::to_string(&findings).unwrap_or_default());
     } else {
         for check in checks {
-            println!(
+            say!(
                 "{:<8} {:<14} {}",
                 check.outcome.word(),
                 check.name,

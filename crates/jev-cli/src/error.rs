@@ -86,12 +86,28 @@ pub(crate) enum UsageError {
         text: String,
     },
     /// A number that can't be read.
-    #[error("{field}: `{text}` is not a number")]
+    #[error("{field}: `{text}` is not a number; write one from {min} to {max}")]
     Number {
         /// The setting.
         field: &'static str,
         /// What was given.
         text: String,
+        /// The smallest allowed.
+        min: f64,
+        /// The largest allowed.
+        max: f64,
+    },
+    /// A whole number out of its range.
+    #[error("{field}: {text} is outside {min}..={max}")]
+    OutOfRange {
+        /// The setting.
+        field: &'static str,
+        /// What was given, which may be more than any type holds.
+        text: String,
+        /// The smallest allowed.
+        min: u32,
+        /// The largest allowed.
+        max: u32,
     },
     /// A file that can't be written.
     #[error("{field}: {path}: {source}")]

@@ -60,3 +60,58 @@ impl From<Exit> for ExitCode {
         Self::from(exit as u8)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every status but the verified one, which only the core can make; it stands in the test.
+    const OTHERS: [Status; 18] = [
+        Status::Observed,
+        Status::Unverified,
+        Status::VerificationStale,
+        Status::Abstain,
+        Status::Blocked,
+        Status::Rejected,
+        Status::Unknown,
+        Status::StaleLimit,
+        Status::NoProgress,
+        Status::StepLimit,
+        Status::LoadingTimeout,
+        Status::StateLimit,
+        Status::Timeout,
+        Status::JudgeError,
+        Status::LeftScope,
+        Status::ScopeMismatch,
+        Status::SessionError,
+        Status::Cancelled,
+    ];
+
+    #[test]
+    fn every_status_exits_as_its_document_says() {
+        let document = include_str!("../../../docs/statuses.md");
+        let documented: Vec<(&str, &str, &str)> = document
+            .lines()
+            .filter_map(|line| {
+                let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
+                let name = cells.next()?.trim_matches('`');
+                let handoff = cells.next()?.trim_matches('`');
+                Some((name, handoff, cells.next()?))
+            })
+            .collect();
+        let names: Vec<&str> = documented.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(names, Status::NAMES);
+        let mut rows = documented.iter();
+        // Scripts rely on 0 meaning verified, and on nothing else meaning it.
+        let verified = rows.next().unwrap();
+        assert_eq!(verified, &("VERIFIED", "none", "0"));
+        for status in OTHERS {
+            let (name, handoff, code) = rows.next().unwrap();
+            assert_eq!(*name, status.name());
+            assert_eq!(serde_json::json!(status.handoff()), *handoff, "{name}");
+            assert_eq!((Exit::from(status) as u8).to_string(), *code, "{name}");
+            assert_ne!(Exit::from(status), Exit::Success, "{name}");
+        }
+        assert_eq!(rows.next(), None);
+    }
+}

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use jev_agent::config::{Config, FILE_NAME, ReadSettings};
+use jev_agent::config::{Config, FILE_NAME, ReadSettings, SourceSettings};
 use jev_agent::permission::Ruling;
 use jev_agent::source::{RunContext, Shared};
-use jev_agent::tool::{AtOnce, Connection, Effects, Naming, ReadBrowser, ToolCall, ToolDefinition};
+use jev_agent::tool::{
+    AtOnce, Connection, Effects, Naming, ReadBrowser, ToolCall, ToolDefinition, ToolError,
+};
 use jev_agent::{CancellationToken, Unobserved};
 use jev_core::access::CanonicalUrl;
 use jev_core::ports::SessionFactory;
@@ -29,7 +31,8 @@ const TEMPLATE: &str = include_str!("init.toml");
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Nothing is ever overwritten. Exit codes: 0 written and in order; 2 usage, or the file is there
-already; 5 and 6 written, and judge or browser need a look (`jev doctor`).")]
+already; 5 and 6 written, and judge or browser need a look (`jev doctor`), or the start page could not
+be read; another one as in docs/statuses.md: written, and so ended the look at the start page.")]
 pub(crate) struct InitArgs {
     /// The page that runs start on. Without it the file holds an example to be filled in.
     #[arg(long, value_name = "URL")]
@@ -55,15 +58,17 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, UsageError> {
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let config = Config::parse(&text, folder)?;
     write(&args.file, &text)?;
-    println!("wrote    {}", args.file.display());
+    say!("wrote    {}", args.file.display());
     let runtime = tokio::runtime::Runtime::new().map_err(UsageError::Runtime)?;
     let checks = runtime.block_on(doctor::examine(&config, None));
-    let exit = doctor::tell(&checks, Form::Lines);
-    if exit == Exit::Success && !config.sources.is_empty() {
-        println!("{}", runtime.block_on(look(&config)));
+    let mut exit = doctor::tell(&checks, Form::Lines);
+    if let (Exit::Success, Some(source)) = (exit, config.sources.first()) {
+        let tried = runtime.block_on(look(&config, source));
+        say!("tried    {}", tried.says);
+        exit = tried.exit;
     }
     crate::ending::end(runtime);
-    println!(
+    say!(
         "next     edit {}, then `jev doctor`, then docs/mcp.md",
         args.file.display()
     );
@@ -92,15 +97,21 @@ fn write(file: &Path, text: &str) -> Result<(), UsageError> {
     opened.sync_all().map_err(failed)
 }
 
+/// What came of the look at the start page.
+struct Tried {
+    says: String,
+    exit: Exit,
+}
+
 /// One look at the start page, as a call with the mode off takes it.
-async fn look(config: &Config) -> String {
-    let Some(settings) = config.sources.first() else {
-        return String::new();
-    };
+async fn look(config: &Config, settings: &SourceSettings) -> Tried {
     let factory: Arc<dyn SessionFactory> =
         Arc::new(CdpSessionFactory::new(SessionOptions::default()));
     let (Ok(source), Ok(judge)) = (settings.source(&factory), config.judge.build()) else {
-        return "tried    the configuration can't be used".to_owned();
+        return Tried {
+            says: "the configuration can't be used".to_owned(),
+            exit: Exit::Usage,
+        };
     };
     let tool = ReadBrowser::new(
         ToolDefinition::read_browser(Naming::Single, None, Effects::of(&settings.actions)),
@@ -126,22 +137,40 @@ async fn look(config: &Config) -> String {
                 .report
                 .page
                 .map_or(0, |page| page.text.chars().count());
-            format!(
-                "tried    {} was read: {characters} characters",
-                settings.start
-            )
+            Tried {
+                says: format!("{} was read: {characters} characters", settings.start),
+                // OBSERVED is what a look comes to when all is in order.
+                exit: Exit::Success,
+            }
         }
-        Ok(outcome) => format!(
-            "tried    {} was not read: {}{}",
-            settings.start,
-            outcome.report.status.sentence(),
-            outcome
-                .report
-                .cause
-                .map(|cause| format!(" ({cause})"))
-                .unwrap_or_default()
-        ),
-        Err(error) => format!("tried    {error}"),
+        Ok(outcome) => Tried {
+            says: format!(
+                "{} was not read: {}{}",
+                settings.start,
+                outcome.report.status.sentence(),
+                outcome
+                    .report
+                    .cause
+                    .map(|cause| format!(" ({cause})"))
+                    .unwrap_or_default()
+            ),
+            exit: Exit::from(outcome.report.status),
+        },
+        Err(error) => Tried {
+            says: error.to_string(),
+            exit: match error {
+                ToolError::Failed => Exit::Browser,
+                ToolError::Cancelled => Exit::Cancelled,
+                ToolError::SourceRequired
+                | ToolError::ScopeAndGoalRequired(_)
+                | ToolError::Arguments(_)
+                | ToolError::Denied { .. }
+                | ToolError::NotConsented(_)
+                | ToolError::Busy { .. }
+                | ToolError::Contract(_)
+                | ToolError::Session(_) => Exit::Usage,
+            },
+        },
     }
 }
 

@@ -9,8 +9,9 @@ use crate::exit_code::Exit;
 pub(crate) fn watch(cancel: CancellationToken) -> JoinHandle<()> {
     tokio::spawn(async move {
         signal().await;
-        eprintln!("cancelling; the browser is being closed (once more to leave at once)");
+        // First of all: whatever becomes of the words, the run ends.
         cancel.cancel();
+        aside!("cancelling; the browser is being closed (once more to leave at once)");
         signal().await;
         std::process::exit(i32::from(Exit::Cancelled as u8));
     })

@@ -6,17 +6,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use jev_core::gate::Gate;
+use jev_core::gate::{Gate, THRESHOLD_MAX, THRESHOLD_MIN};
 use jev_core::ports::{Judge, JudgeIdentity, JudgeKind};
 use jev_core::redact::Redactor;
 use jev_core::telemetry::Price;
 use jev_judge::credential::Secret;
+use jev_judge::permute::ORDERS_MAX;
 use jev_judge::spec::{BuildOptions, JudgeSpec};
 use serde_json::Value;
 
 use crate::args::GateArg;
 use crate::error::UsageError;
 use crate::exit_code::Exit;
+use crate::prepare::whole;
 
 mod ask;
 #[cfg(feature = "embedded")]
@@ -77,7 +79,7 @@ pub(crate) struct Chosen {
     pub judge: Arc<dyn Judge>,
     /// What its tokens cost, when that is known.
     pub price: Option<Price>,
-    /// Takes the judge's key out of texts.
+    /// Takes the keys out of texts.
     pub hiding: Hiding,
     /// What the user should know: the judge that was wanted is not to be had.
     pub notice: Option<String>,
@@ -101,14 +103,10 @@ impl Named {
     /// Makes the judge. A recording's file is created here, so this comes after all other checks.
     pub(crate) fn build(self) -> Result<Chosen, UsageError> {
         let judge = self.spec.build(&self.options).map_err(UsageError::Judge)?;
-        let mut hiding = Hiding::default();
-        if let Some(key) = &self.key {
-            key.hide_in(&mut hiding.redactor);
-        }
         Ok(Chosen {
             judge,
             price: self.price,
-            hiding,
+            hiding: Hiding::of(&self.key),
             notice: self.notice,
         })
     }
@@ -125,10 +123,7 @@ impl JudgeArgs {
         let price = self.price.as_deref().map(price).transpose()?;
         let permute = match &self.permute {
             None => None,
-            Some(text) => Some(text.trim().parse().map_err(|_| UsageError::Number {
-                field: "permute",
-                text: text.clone(),
-            })?),
+            Some(text) => Some(whole("permute", text, 1..=ORDERS_MAX as u32)? as usize),
         };
         let options = BuildOptions {
             permute,
@@ -200,6 +195,8 @@ pub(crate) fn gate(
     let threshold: f64 = text.trim().parse().map_err(|_| UsageError::Number {
         field: "threshold",
         text: text.to_owned(),
+        min: THRESHOLD_MIN,
+        max: THRESHOLD_MAX,
     })?;
     Ok(Gate::new(default.kind(), threshold)?)
 }
@@ -212,13 +209,27 @@ pub(crate) fn shown(identity: &JudgeIdentity) -> String {
     }
 }
 
-/// Takes the judge's key out of whatever is written, should a page show it.
+/// Takes the keys of judge and chat model out of whatever is written, should a page show them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hiding {
     redactor: Redactor,
 }
 
 impl Hiding {
+    /// Knows these keys.
+    pub(crate) fn of<'a>(keys: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let mut hiding = Self::default();
+        hiding.know(keys);
+        hiding
+    }
+
+    /// Learns these keys, too.
+    pub(crate) fn know<'a>(&mut self, keys: impl IntoIterator<Item = &'a Secret>) {
+        for key in keys {
+            key.hide_in(&mut self.redactor);
+        }
+    }
+
     /// Every text inside a value.
     pub(crate) fn value(&self, value: Value) -> Value {
         self.redactor.known_only_in(value)

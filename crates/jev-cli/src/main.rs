@@ -1,5 +1,10 @@
 //! The `jev` command: arguments in, calls out.
 #![forbid(unsafe_code)]
+// `say!` and `aside!` take their place; why is said there.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod say;
 
 mod args;
 mod chat;
@@ -53,7 +58,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::demo(args),
     };
     let exit = result.unwrap_or_else(|error| {
-        eprintln!("jev: {error}");
+        aside!("jev: {error}");
         Exit::Usage
     });
     exit.into()

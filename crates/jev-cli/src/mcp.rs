@@ -167,7 +167,7 @@ async fn lines(server: &Arc<Server>, stop: &CancellationToken) -> Exit {
     match ended {
         Ended::Gone => Exit::Success,
         Ended::NotBegun => {
-            eprintln!("jev: the client's first request could not be answered");
+            aside!("jev: the client's first request could not be answered");
             Exit::Usage
         }
     }
@@ -182,7 +182,7 @@ async fn listen(
     let failed = |source| UsageError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let real = listener.local_addr().map_err(failed)?;
-    eprintln!("jev: listening on http://{real}/mcp");
+    aside!("jev: listening on http://{real}/mcp");
     server
         .serve_http(listener, options, stop)
         .await

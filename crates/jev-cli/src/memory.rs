@@ -40,7 +40,7 @@ impl MemoryArgs {
         match Memory::open(&self.file()?, redactor) {
             Ok(opened) => Some(told(opened)),
             Err(error) => {
-                eprintln!("note: {error}; going on without it");
+                aside!("note: {error}; going on without it");
                 None
             }
         }
@@ -62,7 +62,7 @@ fn default_file(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> 
 
 fn told(opened: Opened) -> Memory {
     if let Some(aside) = opened.set_aside {
-        eprintln!(
+        aside!(
             "note: the experience memory was broken; it was kept as {} and a new one begun",
             aside.display()
         );

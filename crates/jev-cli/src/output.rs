@@ -18,9 +18,9 @@ pub(crate) enum Form {
     Json,
 }
 
-impl Form {
+impl From<bool> for Form {
     /// The form that a `--json` asks for.
-    pub(crate) const fn of(json: bool) -> Self {
+    fn from(json: bool) -> Self {
         if json { Self::Json } else { Self::Lines }
     }
 }

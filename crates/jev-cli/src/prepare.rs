@@ -1,16 +1,17 @@
 //! From arguments to a contract and its ports: every check that can be made before a browser
 //! starts.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jev_agent::trajectory::Trajectory;
 use jev_core::access::{AccessList, AccessPattern, CanonicalUrl};
-use jev_core::contract::{Contract, ContractDraft, ContractError, Goal, Layout, Mode, Reach};
+use jev_core::contract::{Contract, ContractDraft, Goal, Layout, Mode, Reach};
 use jev_core::ids::Scope;
-use jev_core::limits::{CANDIDATES, NO_PROGRESS, STALE, STATE_CHARS, STEPS};
+use jev_core::limits::{Bound, CANDIDATES, NO_PROGRESS, STALE, STATE_CHARS, STEPS};
 use jev_core::ports::{JudgeKind, Verifier};
 use jev_session_cdp::SessionOptions;
 use jev_session_cdp::network::policy::{PageScripts, PrivateNames};
@@ -71,11 +72,23 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
         LayoutArg::TwoHead => Layout::TwoHead,
     };
     draft.budget = duration("budget", &args.budget)?;
-    draft.limits.steps = count("max-steps", &args.max_steps, STEPS.max)?;
-    draft.limits.stale = count("max-stale", &args.max_stale, STALE.max)?;
-    draft.limits.no_progress = count("max-no-progress", &args.max_no_progress, NO_PROGRESS.max)?;
-    draft.limits.state_chars = count("max-state-chars", &args.max_state_chars, STATE_CHARS.max)?;
-    draft.limits.candidates = count("max-candidates", &args.max_candidates, CANDIDATES.max)?;
+    draft.limits.steps = limit("max-steps", args.max_steps.as_deref(), &STEPS)?;
+    draft.limits.stale = limit("max-stale", args.max_stale.as_deref(), &STALE)?;
+    draft.limits.no_progress = limit(
+        "max-no-progress",
+        args.max_no_progress.as_deref(),
+        &NO_PROGRESS,
+    )?;
+    draft.limits.state_chars = limit(
+        "max-state-chars",
+        args.max_state_chars.as_deref(),
+        &STATE_CHARS,
+    )?;
+    draft.limits.candidates = limit(
+        "max-candidates",
+        args.max_candidates.as_deref(),
+        &CANDIDATES,
+    )?;
     // Whatever does not hang on the judge is checked before there is one: making a judge may make
     // a recording, which is never written over. The report and the trajectory are opened before the
     // run, so that a run is never made for files that can't be written.
@@ -83,7 +96,7 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     judge::gate(args.gate, threshold, JudgeKind::Ranks)?;
     draft.clone().check()?;
     let named = args.judge.named()?;
-    let report_file = args.report.as_deref().map(create).transpose()?;
+    let report_file = args.report.as_deref().map(open_report).transpose()?;
     let trajectory = args.trace.begin(trace::redactor_hiding(named.key()))?;
     let chosen = named.build()?;
     draft.gate = judge::gate(args.gate, threshold, chosen.judge.identity().kind)?;
@@ -99,12 +112,18 @@ pub(crate) fn prepare(args: &ReadArgs) -> Result<Prepared, UsageError> {
     })
 }
 
-fn create(path: &Path) -> Result<File, UsageError> {
-    File::create(path).map_err(|source| UsageError::Write {
-        field: "report",
-        path: path.display().to_string(),
-        source,
-    })
+/// What stands in the file stays until there is something to take its place: the run may yet be refused.
+fn open_report(path: &Path) -> Result<File, UsageError> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|source| UsageError::Write {
+            field: "report",
+            path: path.display().to_string(),
+            source,
+        })
 }
 
 fn session(args: &ReadArgs, notices: &mut Vec<String>) -> Result<SessionOptions, UsageError> {
@@ -163,18 +182,38 @@ pub(crate) fn duration(field: &'static str, text: &str) -> Result<Duration, Usag
     })
 }
 
-/// A whole number. One that is too large for the type is out of the contract's range as well.
-fn count(field: &'static str, text: &str, max: u32) -> Result<u32, UsageError> {
-    let value: u64 = text.trim().parse().map_err(|_| UsageError::Number {
-        field,
-        text: text.to_owned(),
-    })?;
-    u32::try_from(value).map_err(|_| {
-        UsageError::Contract(ContractError::OutOfRange {
-            field,
-            value,
-            min: 0,
-            max: u64::from(max),
-        })
+/// What a flag of a run's limits says, else the limit's default.
+fn limit(flag: &'static str, text: Option<&str>, bound: &Bound) -> Result<u32, UsageError> {
+    text.map_or(Ok(bound.default), |text| {
+        whole(flag, text, bound.min..=bound.max)
     })
+}
+
+/// A whole number inside a range. A fault is told in the words of the command line: the flag, the
+/// range, and what was given. However many digits a whole number has, it is one.
+pub(crate) fn whole(
+    field: &'static str,
+    text: &str,
+    range: RangeInclusive<u32>,
+) -> Result<u32, UsageError> {
+    let text = text.trim();
+    let (min, max) = (*range.start(), *range.end());
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(UsageError::Number {
+            field,
+            text: text.to_owned(),
+            min: f64::from(min),
+            max: f64::from(max),
+        });
+    }
+    text.parse()
+        .ok()
+        .filter(|value| range.contains(value))
+        .ok_or_else(|| UsageError::OutOfRange {
+            field,
+            text: text.to_owned(),
+            min,
+            max,
+        })
 }

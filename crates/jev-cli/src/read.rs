@@ -50,7 +50,7 @@ pub(crate) fn read(args: &ReadArgs) -> Result<Exit, UsageError> {
         && let Err(error) = write_report(&mut file, &report, &prepared, &identity)
     {
         // How the run ended stands whatever becomes of the file, and so does its exit code.
-        eprintln!("jev: report {} is not whole: {error}", path.display());
+        aside!("jev: report {} is not whole: {error}", path.display());
     }
     crate::ending::end(runtime);
     Ok(Exit::from(report.status))
@@ -67,7 +67,7 @@ async fn run(
         && let Err(error) = factory.warm(CONNECT).await
     {
         // The run ends with its status all the same; what is to be done is said here.
-        eprintln!("jev: connect: {error}");
+        aside!("jev: connect: {error}");
     }
     let factory: Arc<dyn SessionFactory> = Arc::new(factory);
     let ports = Ports {
@@ -87,7 +87,7 @@ async fn run(
         .map(|trajectory| trajectory as &mut dyn Observer);
     let report = if args.json {
         for notice in &prepared.notices {
-            eprintln!("note: {notice}");
+            aside!("note: {notice}");
         }
         let mut observers = Observers::new().with(traced);
         jev_agent::run(id, contract, &ports, &mut observers, &cancel).await
@@ -135,6 +135,10 @@ fn write_report(
         .chosen
         .hiding
         .value(serde_json::to_value(&written)?);
+    // A pipe or a device has no length.
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
     serde_json::to_writer_pretty(&mut *file, &written)?;
     file.write_all(b"\n")?;
     file.sync_all()

@@ -266,9 +266,9 @@ fn received(receipt: &Receipt) -> String {
             };
             format!("{name}: {what}")
         }
-        Receipt::Stale(cause) => format!("{name}: {cause:?}, not dispatched"),
-        Receipt::Rejected(cause) => format!("{name}: {cause:?}, not dispatched"),
-        Receipt::Unknown(cause) => format!("{name}: {cause:?}"),
+        Receipt::Stale(cause) => format!("{name}: {}, not dispatched", cause.word()),
+        Receipt::Rejected(cause) => format!("{name}: {}, not dispatched", cause.word()),
+        Receipt::Unknown(cause) => format!("{name}: {}", cause.word()),
     }
 }
 

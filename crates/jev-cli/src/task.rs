@@ -91,10 +91,12 @@ fn run(args: &RunArgs) -> Result<Exit, UsageError> {
         None => Arc::new(ContractPlanner),
     };
     let named = args.judge.named()?;
-    let redactor = trace::redactor_hiding(named.key());
+    let chat_key = args.chat.key();
+    let redactor = trace::redactor_hiding(named.key().into_iter().chain(&chat_key));
     let mut trajectory = args.trace.begin(redactor.clone())?;
     // Making the judge may make a recording, so everything else is checked before.
-    let chosen = named.build()?;
+    let mut chosen = named.build()?;
+    chosen.hiding.know(&chat_key);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -155,7 +157,7 @@ async fn carry_out(
     let mut runtime = Runtime::new(parts);
     let result = if args.json {
         if let Some(notice) = &chosen.notice {
-            eprintln!("note: {notice}");
+            aside!("note: {notice}");
         }
         let mut nobody = jev_agent::Unobserved;
         let watchers = Watchers {

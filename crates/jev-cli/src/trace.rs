@@ -86,10 +86,10 @@ pub(crate) fn redactor() -> Redactor {
     redactor
 }
 
-/// The same, with a key that need not stand in the environment.
-pub(crate) fn redactor_hiding(key: Option<&Secret>) -> Redactor {
+/// The same, with keys that need not stand in the environment, or stand there under any name.
+pub(crate) fn redactor_hiding<'a>(keys: impl IntoIterator<Item = &'a Secret>) -> Redactor {
     let mut redactor = redactor();
-    if let Some(key) = key {
+    for key in keys {
         key.hide_in(&mut redactor);
     }
     redactor
@@ -101,8 +101,8 @@ pub(crate) fn tell(trajectory: Option<&Trajectory>) {
         return;
     };
     match trajectory.failure() {
-        None => eprintln!("trace: {}", trajectory.folder().display()),
-        Some(kind) => eprintln!(
+        None => aside!("trace: {}", trajectory.folder().display()),
+        Some(kind) => aside!(
             "trace: {} ends early: {kind}",
             trajectory.folder().display()
         ),
@@ -134,8 +134,8 @@ pub(crate) enum TraceCommand {
 pub(crate) fn trace(command: &TraceCommand) -> Result<Exit, UsageError> {
     let mut out = std::io::stdout().lock();
     match command {
-        TraceCommand::List { dir, json } => list(&mut out, dir, Form::of(*json)),
-        TraceCommand::Show { run, json } => show(&mut out, run, Form::of(*json)),
+        TraceCommand::List { dir, json } => list(&mut out, dir, Form::from(*json)),
+        TraceCommand::Show { run, json } => show(&mut out, run, Form::from(*json)),
     }
 }
 

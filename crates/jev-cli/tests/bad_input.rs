@@ -69,33 +69,10 @@ fn every_bad_value_is_named_in_one_line_and_no_browser_is_started() {
             &[("--threshold", "NaN")],
             "threshold: NaN is outside 0.55..=1",
         ),
-        (
-            &[("--threshold", "high")],
-            "threshold: `high` is not a number",
-        ),
         (&[("--budget", "0")], "budget: 0 ms is outside"),
         (&[("--budget", "0s")], "budget: 0 ms is outside"),
         (&[("--budget", "11min")], "budget: 660000 ms is outside"),
         (&[("--budget", "soon")], "budget: `soon` is not a duration"),
-        (&[("--max-steps", "0")], "limits.steps: 0 is outside 1..=64"),
-        (&[("--max-steps", "-1")], "max-steps: `-1` is not a number"),
-        (&[("--max-stale", "9")], "limits.stale: 9 is outside 0..=8"),
-        (
-            &[("--max-no-progress", "0")],
-            "limits.no_progress: 0 is outside 1..=8",
-        ),
-        (
-            &[("--max-candidates", "0")],
-            "limits.candidates: 0 is outside",
-        ),
-        (
-            &[("--max-state-chars", "99")],
-            "limits.state_chars: 99 is outside 100..=100000",
-        ),
-        (
-            &[("--max-state-chars", "5000000000")],
-            "max-state-chars: 5000000000 is outside",
-        ),
         (
             &[("--expect", "(")],
             "expect: `(` is not a regular expression",
@@ -133,6 +110,68 @@ fn every_bad_value_is_named_in_one_line_and_no_browser_is_started() {
         );
         assert!(!stderr.contains("secret"), "{stderr}");
     }
+}
+
+#[test]
+fn a_number_s_fault_names_the_flag_the_range_and_what_was_given() {
+    let whole = [
+        ("--max-steps", 1, 64),
+        ("--max-stale", 0, 8),
+        ("--max-no-progress", 1, 8),
+        ("--max-state-chars", 100, 100_000),
+        ("--max-candidates", 1, 254),
+        ("--permute", 1, 8),
+    ];
+    let mut cases = Vec::new();
+    for (flag, min, max) in whole {
+        let outside = [
+            (min - 1).to_string(),
+            (max + 1).to_string(),
+            "5000000000".to_owned(),
+            "99999999999999999999999".to_owned(),
+        ];
+        for given in outside {
+            let says = format!("{given} is outside {min}..={max}");
+            cases.push((flag, given, says));
+        }
+        for given in ["many", "1.5", "-", ""] {
+            let says = format!("`{given}` is not a number; write one from {min} to {max}");
+            cases.push((flag, given.to_owned(), says));
+        }
+    }
+    for given in ["0.54", "1.01", "-1", "NaN"] {
+        let says = format!("{given} is outside 0.55..=1");
+        cases.push(("--threshold", given.to_owned(), says));
+    }
+    let says = "`high` is not a number; write one from 0.55 to 1";
+    cases.push(("--threshold", "high".to_owned(), says.to_owned()));
+    for (flag, given, says) in cases {
+        let (code, stdout, stderr) = read(&[(flag, &given)]);
+        let expected = format!("jev: {}: {says}\n", flag.trim_start_matches("--"));
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{flag} {given}");
+        assert_eq!(stderr, expected, "{flag} {given}");
+    }
+}
+
+#[test]
+fn a_report_stays_until_another_takes_its_place() {
+    let report = tempfile::NamedTempFile::new().unwrap();
+    let old = "an earlier report ".repeat(10_000);
+    std::fs::write(report.path(), &old).unwrap();
+    let path = report.path().to_str().unwrap();
+    let (code, ..) = read(&[
+        ("--report", path),
+        ("--judge", "scripted:no/such/script.jsonl"),
+    ]);
+    assert_eq!(code, Some(2));
+    assert_eq!(std::fs::read_to_string(path).unwrap(), old);
+
+    // A run without a browser ends at once, and has a report.
+    let (code, ..) = read(&[("--report", path)]);
+    assert_eq!(code, Some(6));
+    let written = std::fs::read(path).unwrap();
+    let written: serde_json::Value = serde_json::from_slice(&written).unwrap();
+    assert_eq!(written["report"]["status"], "SESSION_ERROR");
 }
 
 #[test]

@@ -169,3 +169,18 @@ async fn init_writes_tries_and_never_overwrites() {
     .await
     .unwrap();
 }
+
+#[test]
+fn init_does_not_call_in_order_what_could_not_be_read() {
+    let dead = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let start = format!("http://{dead}/");
+    let said = jev(folder.path(), &["init", "--start", &start]);
+    assert_eq!(said.status.code(), Some(6), "{}", text(&said));
+    let says = format!("tried    {start} was not read: ");
+    assert!(text(&said).contains(&says), "{}", text(&said));
+    assert!(folder.path().join("jev.toml").exists());
+}

@@ -1,5 +1,5 @@
 //! `jev mcp` as a program: driven by the official Python client over stdio and HTTP against a real
-//! Chromium, and by hand for how fast it starts and what it refuses.
+//! Chromium, and by hand for what it writes and what it refuses.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ mod secrets;
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jev_eval::site::Site;
 use judge::JudgeServer;
@@ -31,9 +31,6 @@ use tokio::process::Command;
 
 /// The whole of the client's script, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// How fast the server must answer its first request.
-const START: Duration = Duration::from_millis(150);
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -224,52 +221,45 @@ fn write_config(folder: &Path, text: &str) -> PathBuf {
 const SOURCE: &str = "[[source]]\nname = 'a'\nstart = 'http://127.0.0.1:9/'\n";
 
 #[tokio::test]
-async fn it_answers_at_once_and_writes_the_protocol_alone() {
+async fn it_writes_the_protocol_alone() {
     let folder = tempfile::tempdir().unwrap();
     let config = write_config(folder.path(), SOURCE);
-    let mut fastest = Duration::MAX;
-    // The machine may be busy: what the program needs is the least that it took.
-    for _ in 0..10 {
-        let began = Instant::now();
-        let mut server = jev()
-            .args(["mcp", "--config"])
-            .arg(&config)
-            .env("JEV_LOG", "debug")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut input = server.stdin.take().unwrap();
-        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "raw", "version": "1"}
-        }});
+    let mut server = jev()
+        .args(["mcp", "--config"])
+        .arg(&config)
+        .env("JEV_LOG", "debug")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"}
+    }});
+    let conversation = async {
         input
             .write_all(format!("{hello}\nnonsense\n").as_bytes())
             .await
             .unwrap();
-        let first = lines.next_line().await.unwrap().unwrap();
-        fastest = fastest.min(began.elapsed());
+        let mut messages = vec![lines.next_line().await.unwrap().unwrap()];
         drop(input);
-        let mut messages = vec![first];
         while let Some(line) = lines.next_line().await.unwrap() {
             messages.push(line);
         }
-        for message in &messages {
-            let message: Value = serde_json::from_str(message).unwrap();
-            assert_eq!(message["jsonrpc"], "2.0", "{message}");
-        }
-        assert_eq!(messages.len(), 2, "{messages:?}");
-        let ended = tokio::time::timeout(PATIENCE, server.wait()).await.unwrap();
-        assert_eq!(ended.unwrap().code(), Some(0));
+        (messages, server.wait().await.unwrap())
+    };
+    let (messages, ended) = tokio::time::timeout(PATIENCE, conversation)
+        .await
+        .expect("bounded");
+    for message in &messages {
+        let message: Value = serde_json::from_str(message).unwrap();
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
     }
-    assert!(
-        fastest < START,
-        "the fastest of ten starts took {fastest:?}"
-    );
-    println!("the fastest of ten starts took {fastest:?}");
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert_eq!(ended.code(), Some(0));
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -17,7 +18,8 @@ use axum::response::Html;
 use axum::routing::get;
 use jev_eval::site::Site;
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -337,6 +339,83 @@ fn slow_judge() -> tempfile::NamedTempFile {
     file
 }
 
+/// Returns when the run listens for signals: the first page has been read.
+async fn until_it_listens(child: &mut Child) {
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    let listens = async {
+        while !said.contains("  page  ") {
+            let read = lines.read_line(&mut said).await.unwrap();
+            assert!(read > 0, "{said}");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), listens)
+        .await
+        .expect("the first page is read in bounded time");
+}
+
+async fn send(signal: &str, pid: u32) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args([signal, &pid.to_string()]).status().await;
+    assert!(sent.unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_went_away_changes_neither_the_end_nor_the_exit_code() {
+    let (site, start, judge) = help_centre().await;
+    // A run that is cancelled, with nobody left to be told so.
+    let script = slow_judge();
+    let slow = format!("scripted:{}", script.path().display());
+    let mut child = command(&start, &["--judge", &slow, "--budget", "60s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    let pid = child.id().unwrap();
+    until_it_listens(&mut child).await;
+    let browser = descendants(pid);
+    assert!(browser.len() > 3, "{browser:?}");
+    send("-TERM", pid).await;
+    let status = tokio::time::timeout(Duration::from_secs(20), child.wait())
+        .await
+        .expect("a cancelled run ends")
+        .unwrap();
+    assert_eq!(status.code(), Some(130));
+    within(Duration::from_secs(2), "the browser is gone", || {
+        !browser.iter().any(|&pid| alive(pid))
+    })
+    .await;
+
+    // A run that ends by itself has something to say before it begins and after it has ended.
+    let folder = tempfile::tempdir().unwrap();
+    let traces = folder.path().display().to_string();
+    let more = [
+        "--judge",
+        &judge,
+        "--expect",
+        r"\d+ months",
+        "--budget",
+        "30s",
+        "--trace",
+        &traces,
+    ];
+    for output in [&["--json"][..], &[]] {
+        let mut child = command(&start, &[&more[..], output].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop((child.stdout.take(), child.stderr.take()));
+        let status = tokio::time::timeout(Duration::from_secs(60), child.wait())
+            .await
+            .expect("a run is bounded")
+            .unwrap();
+        assert_eq!(status.code(), Some(0), "{output:?}");
+    }
+    site.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_run_leaves_no_browser() {
     let (site, start, _) = help_centre().await;
@@ -344,7 +423,7 @@ async fn a_killed_run_leaves_no_browser() {
     let judge = format!("scripted:{}", script.path().display());
     for signal in [Signal::Kill, Signal::Interrupt] {
         let mut child = command(&start, &["--judge", &judge, "--budget", "60s"])
-            .stdout(std::process::Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let pid = child.id().unwrap();
@@ -356,21 +435,8 @@ async fn a_killed_run_leaves_no_browser() {
         match signal {
             Signal::Kill => child.start_kill().unwrap(),
             Signal::Interrupt => {
-                // Wait until the run listens for it: the first page has been read.
-                let mut lines = tokio::io::BufReader::new(child.stdout.take().unwrap());
-                let mut said = String::new();
-                while !said.contains("  page  ") {
-                    let read = tokio::io::AsyncBufReadExt::read_line(&mut lines, &mut said)
-                        .await
-                        .unwrap();
-                    assert!(read > 0, "{said}");
-                }
-                let killed = Command::new("kill")
-                    .args(["-INT", &pid.to_string()])
-                    .status()
-                    .await
-                    .unwrap();
-                assert!(killed.success());
+                until_it_listens(&mut child).await;
+                send("-INT", pid).await;
             }
         }
         let status = tokio::time::timeout(Duration::from_secs(20), child.wait())
@@ -462,16 +528,19 @@ async fn fifty_runs_leave_nothing_behind() {
     let slow = format!("scripted:{}", script.path().display());
     let mut lingering = command(&start, &["--judge", &slow, "--budget", "4s", "--json"])
         .env("TMPDIR", temp.path())
-        .stdout(std::process::Stdio::null())
+        .stdout(Stdio::null())
         .spawn()
         .unwrap();
     within(Duration::from_secs(20), "a browser is seen", || {
         inheritors(temp.path()) > 2
     })
     .await;
-    lingering.wait().await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), lingering.wait())
+        .await
+        .expect("a run is bounded")
+        .unwrap();
     for round in 0..50 {
-        let output = command(
+        let mut run = command(
             &start,
             &[
                 "--expect",
@@ -482,11 +551,12 @@ async fn fifty_runs_leave_nothing_behind() {
                 "--budget",
                 "30s",
             ],
-        )
-        .env("TMPDIR", temp.path())
-        .output()
-        .await
-        .unwrap();
+        );
+        let run = run.env("TMPDIR", temp.path()).output();
+        let output = tokio::time::timeout(Duration::from_secs(60), run)
+            .await
+            .expect("a run is bounded")
+            .unwrap();
         assert_eq!(
             output.status.code(),
             Some(0),

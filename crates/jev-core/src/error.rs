@@ -123,7 +123,7 @@ pub struct DispatchError {
     pub error: SessionError,
 }
 
-/// Which part of a judge's answer broke which rule (judge.md section 1.4).
+/// Which part of a judge's answer broke which rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerFault {

@@ -35,7 +35,12 @@
 //!         let answer = match effect.kind {
 //!             // A driver would start a browser here; see `jev-agent`.
 //!             EffectKind::Open(_) => Input::OpenFailed(effect.id, SessionError::BrowserMissing),
-//!             _ => continue,
+//!             EffectKind::Observe
+//!             | EffectKind::AskJudge(_)
+//!             | EffectKind::Dispatch(_)
+//!             | EffectKind::Verify(_)
+//!             | EffectKind::Wait { .. }
+//!             | EffectKind::Close { .. } => continue,
 //!         };
 //!         navigator.handle(answer, now);
 //!     }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::ContractError;
 
-/// One bound's name, default and range. The only place where these numbers stand.
+/// One bound's name, default and range. The code has these numbers from here alone; where documents
+/// and the command line's help repeat them, a test compares.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     /// The field's name in configuration, errors and documents.

@@ -127,7 +127,7 @@ pub enum Discovery {
 
 /// Beginnings of words that speak of consequences, in the languages most pages are written in. A
 /// name with one of them is never discovered; it has to be named.
-const CONSEQUENTIAL: [&str; 62] = [
+const CONSEQUENTIAL: [&str; 61] = [
     "buy",
     "order",
     "pay",
@@ -173,7 +173,6 @@ const CONSEQUENTIAL: [&str; 62] = [
     "zahl",
     "l\u{f6}sch",
     "entfern",
-    "send",
     "absend",
     "speicher",
     "abmeld",
@@ -315,6 +314,12 @@ impl ActionPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_beginning_stands_once() {
+        let once: std::collections::BTreeSet<&str> = CONSEQUENTIAL.into();
+        assert_eq!(once.len(), CONSEQUENTIAL.len());
+    }
 
     #[test]
     fn deny_and_reserve_win_over_allow() {

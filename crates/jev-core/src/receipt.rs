@@ -37,6 +37,19 @@ pub enum StaleCause {
     TargetChanged,
 }
 
+impl StaleCause {
+    /// The cause in one word, as it is serialised.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Document => "document",
+            Self::Url => "url",
+            Self::TargetGone => "target_gone",
+            Self::TargetChanged => "target_changed",
+        }
+    }
+}
+
 /// Why the guard or the policy refused an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,6 +70,22 @@ pub enum RejectCause {
     SessionFailed,
 }
 
+impl RejectCause {
+    /// The cause in one word, as it is serialised.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Covered => "covered",
+            Self::Disabled => "disabled",
+            Self::NotVisible => "not_visible",
+            Self::OffList => "off_list",
+            Self::Diverted => "diverted",
+            Self::Unsupported => "unsupported",
+            Self::SessionFailed => "session_failed",
+        }
+    }
+}
+
 /// Why it is not known whether an action was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,6 +98,19 @@ pub enum UnknownCause {
     SessionLost,
     /// The session failed in the middle.
     Failed,
+}
+
+impl UnknownCause {
+    /// The cause in one word, as it is serialised.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Timeout => "timeout",
+            Self::SessionLost => "session_lost",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// What became of one dispatch.
@@ -107,6 +149,41 @@ impl Receipt {
         match self {
             Self::Applied(_) | Self::Unknown(_) => true,
             Self::Stale(_) | Self::Rejected(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_in_the_word_that_it_is_serialised_as() {
+        let told = |receipt: Receipt| match receipt {
+            Receipt::Applied(_) => None,
+            Receipt::Stale(cause) => Some(cause.word()),
+            Receipt::Rejected(cause) => Some(cause.word()),
+            Receipt::Unknown(cause) => Some(cause.word()),
+        };
+        for receipt in [
+            Receipt::Stale(StaleCause::Document),
+            Receipt::Stale(StaleCause::Url),
+            Receipt::Stale(StaleCause::TargetGone),
+            Receipt::Stale(StaleCause::TargetChanged),
+            Receipt::Rejected(RejectCause::Covered),
+            Receipt::Rejected(RejectCause::Disabled),
+            Receipt::Rejected(RejectCause::NotVisible),
+            Receipt::Rejected(RejectCause::OffList),
+            Receipt::Rejected(RejectCause::Diverted),
+            Receipt::Rejected(RejectCause::Unsupported),
+            Receipt::Rejected(RejectCause::SessionFailed),
+            Receipt::Unknown(UnknownCause::Cancelled),
+            Receipt::Unknown(UnknownCause::Timeout),
+            Receipt::Unknown(UnknownCause::SessionLost),
+            Receipt::Unknown(UnknownCause::Failed),
+        ] {
+            let serialised = serde_json::to_value(receipt).unwrap();
+            assert_eq!(serialised["detail"].as_str(), told(receipt), "{receipt:?}");
         }
     }
 }

@@ -22,7 +22,7 @@ pub enum Status {
     Abstain,
     /// The judge says it can't be done read-only, and the page was the same on a second look.
     Blocked,
-    /// Guard or policy refused, no recovery is left.
+    /// Guard or policy refused, or actions led to no page that may be read; no recovery is left.
     Rejected,
     /// A dispatch without a trustworthy receipt.
     Unknown,
@@ -141,7 +141,9 @@ impl Status {
             Self::Blocked => {
                 "The judge says the goal can't be reached by reading; the page was the same on a second look."
             }
-            Self::Rejected => "The guard or the policy refused the chosen actions.",
+            Self::Rejected => {
+                "Chosen actions were refused by the guard or the policy, or led to an address that is not allowed or to no page."
+            }
             Self::Unknown => {
                 "An action may have been sent and its outcome is not known; it is never sent again."
             }
@@ -233,12 +235,35 @@ impl std::fmt::Display for Cause {
         match self {
             Self::Judge(error) => error.fmt(f),
             Self::Session(error) => error.fmt(f),
-            Self::Rejected(cause) => write!(f, "an action was refused: {cause:?}"),
+            Self::Rejected(cause) => write!(f, "an action was refused: {}", cause.word()),
             Self::DestinationRefused => {
                 f.write_str("the network boundary refused where the action led")
             }
             Self::DestinationFailed => f.write_str("the action led to no page"),
-            Self::Unknown(cause) => write!(f, "the outcome of an action is not known: {cause:?}"),
+            Self::Unknown(cause) => {
+                write!(f, "the outcome of an action is not known: {}", cause.word())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_in_words_and_not_in_names_of_the_code() {
+        for (cause, words) in [
+            (
+                Cause::Rejected(RejectCause::OffList),
+                "an action was refused: off_list",
+            ),
+            (
+                Cause::Unknown(UnknownCause::SessionLost),
+                "the outcome of an action is not known: session_lost",
+            ),
+        ] {
+            assert_eq!(cause.to_string(), words);
         }
     }
 }

@@ -4,7 +4,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::wildcard_enum_match_arm,
     reason = "clippy exempts functions that are tests, not their helpers"
 )]
 

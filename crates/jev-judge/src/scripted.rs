@@ -64,12 +64,6 @@ impl ScriptedDecision {
         )))
     }
 
-    /// A click on the candidate whose address ends so.
-    #[must_use]
-    pub fn click_href(suffix: &str) -> Self {
-        Self::of(ScriptedStep::Click(ScriptedTarget::Href(suffix.to_owned())))
-    }
-
     /// An operation without a target.
     #[must_use]
     pub fn operation(operation: Operation) -> Self {

@@ -86,9 +86,12 @@ async fn closing_ends_what_is_pending_and_forbids_the_rest() {
     let permit = click(&page, "silent");
     let dispatch = tokio::spawn(async move { pending.dispatch(permit, BOUND).await });
     // The click has left once the server was asked.
-    while !site.asked().iter().any(|asked| asked.target == "/silent") {
-        tokio::task::yield_now().await;
-    }
+    let left = async {
+        while !site.asked().iter().any(|asked| asked.target == "/silent") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(BOUND, left).await.unwrap();
     let begun = Instant::now();
     let report = session.close(BOUND).await;
     assert_eq!(report.outcome, CloseOutcome::Clean);

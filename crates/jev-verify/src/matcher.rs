@@ -75,11 +75,7 @@ impl Matcher {
     pub fn literal(text: &str, case: Case) -> Result<Self, PatternError> {
         let words = collapse(text);
         check_length(&words)?;
-        let folded = match case {
-            Case::Exact => false,
-            Case::Folded => true,
-        };
-        compile(&words, &regex::escape(&words), folded)
+        compile(&words, &regex::escape(&words), case)
     }
 
     /// Looks for a regular expression (the `regex` crate's syntax: linear time, no look-around;
@@ -89,7 +85,7 @@ impl Matcher {
     /// Any [`PatternError`].
     pub fn pattern(pattern: &str) -> Result<Self, PatternError> {
         check_length(pattern)?;
-        compile(pattern, pattern, false)
+        compile(pattern, pattern, Case::Exact)
     }
 
     /// The first match with something to quote. An empty or blank match is passed over.
@@ -114,7 +110,11 @@ fn check_length(pattern: &str) -> Result<(), PatternError> {
     }
 }
 
-fn compile(given: &str, pattern: &str, folded: bool) -> Result<Matcher, PatternError> {
+fn compile(given: &str, pattern: &str, case: Case) -> Result<Matcher, PatternError> {
+    let folded = match case {
+        Case::Exact => false,
+        Case::Folded => true,
+    };
     RegexBuilder::new(pattern)
         .case_insensitive(folded)
         .size_limit(COMPILED_MAX_BYTES)

@@ -50,6 +50,10 @@ pub fn invariant_names() -> Vec<&'static str> {
         .collect()
 }
 
+#[expect(
+    clippy::fn_params_excessive_bools,
+    reason = "an assertion takes what it asserts"
+)]
 fn hold(holds: bool, otherwise: &'static str) -> Verdict {
     if holds { Ok(()) } else { Err(otherwise) }
 }

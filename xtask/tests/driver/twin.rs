@@ -50,7 +50,12 @@ impl Twin {
         while let Some(effect) = self.navigator.poll_effect() {
             let asked = match &effect.kind {
                 EffectKind::AskJudge(ask) => Some(Arc::new(ask.questionnaire())),
-                _ => None,
+                EffectKind::Open(_)
+                | EffectKind::Observe
+                | EffectKind::Dispatch(_)
+                | EffectKind::Verify(_)
+                | EffectKind::Wait { .. }
+                | EffectKind::Close { .. } => None,
             };
             self.witness.effect(&effect, asked.as_ref());
         }

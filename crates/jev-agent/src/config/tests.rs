@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jev_core::contract::Mode;
 use jev_core::gate::GateKind;
+use jev_core::limits::{CANDIDATES, NO_PROGRESS, RECOVERIES, STALE, STATE_CHARS, STEPS, WAITS};
 use jev_core::policy::NameRule;
 use jev_core::ports::JudgeKind;
 use jev_core::telemetry::Price;
@@ -152,6 +153,26 @@ fn every_key_is_documented() {
     assert!(keys.len() > 40, "{keys:?}");
     for key in keys {
         assert!(document.contains(&format!("`{key}`")), "{key}");
+    }
+}
+
+/// The document says each limit's own default and range.
+#[test]
+fn the_limits_are_documented_as_they_are() {
+    let document = include_str!("../../../../docs/configuration.md");
+    for bound in [
+        STEPS,
+        STALE,
+        NO_PROGRESS,
+        WAITS,
+        RECOVERIES,
+        STATE_CHARS,
+        CANDIDATES,
+    ] {
+        let key = format!("| `read.{}` |", bound.field);
+        let row = document.lines().find(|line| line.starts_with(&key));
+        let says = format!("| {} [{}..{}] |", bound.default, bound.min, bound.max);
+        assert!(row.is_some_and(|row| row.ends_with(&says)), "{key} {says}");
     }
 }
 

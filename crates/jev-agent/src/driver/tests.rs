@@ -112,7 +112,7 @@ fn parts(world: &World, moment: Moment) -> (Contract, Ports) {
     (draft.check().unwrap(), ports)
 }
 
-/// Behaviour, section 6: a pending intent becomes UNKNOWN unless its receipt had already arrived.
+/// A pending intent becomes UNKNOWN unless its receipt had already arrived.
 #[tokio::test(start_paused = true)]
 async fn a_receipt_that_has_arrived_counts_before_a_cancel() {
     for _ in 0..64 {

@@ -31,6 +31,9 @@ use crate::source::{Shared, Source};
 use crate::tool::{AtOnce, Connection, Effects};
 use crate::trajectory::TraceOptions;
 
+/// How long a test waits for what another task does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 const TYPED: &str = "Kettle 9000 b\u{e4}ckerei";
 
 fn site() -> PageSite {
@@ -171,6 +174,18 @@ fn client(name: &str) -> RunContext {
 }
 
 impl Bench {
+    /// Returns when the judge has been asked so often.
+    async fn until_asked(&self, times: usize) {
+        let asked = async {
+            while self.judge.heard().len() < times {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, asked)
+            .await
+            .expect("the judge is asked");
+    }
+
     async fn call_as(
         &self,
         context: &RunContext,
@@ -329,9 +344,7 @@ async fn a_run_that_was_cancelled_is_taken_up_again_with_its_history() {
         ("session_run", second),
     );
     let stop = async {
-        while bench.judge.heard().len() < 3 {
-            tokio::task::yield_now().await;
-        }
+        bench.until_asked(3).await;
         cancel.cancel();
     };
     let (back, ()) = tokio::join!(given_up, stop);

@@ -126,7 +126,7 @@ pub(crate) fn ask(args: &AskArgs) -> Result<Exit, UsageError> {
     let (decision, answer) = match outcome {
         Some(Ok(found)) => found,
         Some(Err(error)) => {
-            eprintln!("jev: {}: {error}", shown(&identity));
+            aside!("jev: {}: {error}", shown(&identity));
             return Ok(Exit::Judge);
         }
         None => return Ok(Exit::Cancelled),

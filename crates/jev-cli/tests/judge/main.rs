@@ -101,15 +101,15 @@ fn every_bad_value_is_one_line_and_exit_code_2() {
         ),
         (
             &["--judge", "lexical", "--permute", "9"],
-            "judge: judge configuration: permute: 9 orders",
+            "permute: 9 is outside 1..=8",
         ),
         (
             &["--judge", "lexical", "--permute", "0"],
-            "judge: judge configuration: permute: 0 orders",
+            "permute: 0 is outside 1..=8",
         ),
         (
             &["--judge", "lexical", "--permute", "-1"],
-            "permute: `-1` is not a number",
+            "permute: -1 is outside 1..=8",
         ),
         (
             &["--judge", "lexical", "--price", "1"],

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::header::{COOKIE, SET_COOKIE};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, COOKIE, SET_COOKIE};
 use axum::response::{Html, IntoResponse, Response};
-use serde_json::json;
+use axum::routing::post;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::judge::JudgeServer;
@@ -17,6 +19,7 @@ use super::raw::RawServer;
 use super::{files, jev, output};
 
 const VARIABLE: &str = "JEV_TEST_PLANTED_KEY";
+const CHAT_VARIABLE: &str = "JEV_TEST_PLANTED_CHAT";
 
 /// Where what a page says may stand because whoever reads it there is meant to: the results of the
 /// commands, the host's own report, the agent's own result, the judge, who is shown the page. Everywhere
@@ -33,6 +36,8 @@ const PAGE_MAY: &[&str] = &[
 const PLANTED: &[(&str, &str, &[&str])] = &[
     ("key in the environment", "sk-env-91b7c4e2d8f0aa36", &[]),
     ("key in a credential file", "sk-file-5d20e7b1c9fa4488", &[]),
+    // Under a name that does not say that it is a secret.
+    ("key of the chat model", "sk-chat-07c3e9a5b4d1f826", &[]),
     ("password in an address", "pw-hunter2-c0ffee77", &[]),
     ("cookie", "cookie-3fd1a9c877e0b521", &[]),
     // The agent typed it, and sees its own page.
@@ -67,14 +72,19 @@ async fn page(State(seen): State<Seen>, request: Request) -> Response {
         .unwrap()
         .push(format!("{target} {}", cookie.unwrap_or_default()));
     let body = match request.uri().path() {
-        // The last page shows the judge's own key; whoever prints the page must not.
-        "/warranty" | "/agent/warranty" => format!(
-            "<title>Warranty</title><p>It lasts 24 months.<p>Ours: {}",
-            secret(if request.uri().path() == "/warranty" {
-                "key in the environment"
-            } else {
+        // The last page shows the command's own keys; whoever prints the page must not.
+        path @ ("/warranty" | "/task/warranty" | "/agent/warranty") => format!(
+            "<title>Warranty</title><p>It lasts 24 months.<p>Ours: {} {}",
+            secret(if path == "/agent/warranty" {
                 "key in a credential file"
+            } else {
+                "key in the environment"
             }),
+            if path == "/task/warranty" {
+                secret("key of the chat model")
+            } else {
+                "alone"
+            },
         ),
         "/found" => "<title>Found</title><p>One kettle found.".to_owned(),
         _ => format!(
@@ -96,8 +106,20 @@ async fn page(State(seen): State<Seen>, request: Request) -> Response {
     ([(SET_COOKIE, cookie)], Html(body)).into_response()
 }
 
+/// A chat model, which plans every task in one step.
+async fn chat(State(seen): State<Seen>, headers: HeaderMap) -> axum::Json<Value> {
+    let key = headers[AUTHORIZATION].to_str().unwrap().to_owned();
+    seen.0.lock().unwrap().push(format!("chat {key}"));
+    let step = json!({"objective": "How long is the warranty?", "expect": [], "expect_url": null, "allow": []});
+    let content = json!({"steps": [step]}).to_string();
+    axum::Json(json!({"choices": [{"message": {"content": content}}]}))
+}
+
 async fn serve(seen: Seen) -> String {
-    let app = Router::new().fallback(page).with_state(seen);
+    let app = Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .fallback(page)
+        .with_state(seen);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await });
@@ -193,7 +215,7 @@ async fn planted_secrets_stand_in_nothing_that_is_written() {
     // A task, twice, so that the memory has something to remember.
     let task = path("task.toml");
     let text = format!(
-        "version = 1\ngoal = \"How long is the warranty?\"\nstart = \"{base}/\"\nallow = [\"{base}\"]\n\
+        "version = 1\ngoal = \"How long is the warranty?\"\nstart = \"{base}/task/\"\nallow = [\"{base}\"]\n\
          [success]\nexpect = ['\\d+ months']\n[budget]\ntime = \"60s\"\n"
     );
     std::fs::write(&task, text).unwrap();
@@ -208,13 +230,16 @@ async fn planted_secrets_stand_in_nothing_that_is_written() {
             .args(["--trace", &path("trace")])
             .args(["--judge", &format!("systemone:{}", judge.url)])
             .args(["--key-env", VARIABLE])
+            .args(["--chat", &format!("{base}/v1#m")])
+            .args(["--chat-key", CHAT_VARIABLE])
             .env(VARIABLE, env_key)
+            .env(CHAT_VARIABLE, secret("key of the chat model"))
             .env("JEV_LOG", "trace");
         let said = output(&mut command).await;
         assert_eq!(said.status.code(), Some(0), "{}", super::shown(&said));
         let stdout = String::from_utf8_lossy(&said.stdout);
         // The story shows the evidence; the object the page and what stands around the evidence.
-        let shows = more.is_empty() || stdout.contains("Ours: [key]");
+        let shows = more.is_empty() || stdout.contains("Ours: [key] [key]");
         assert!(shows && stdout.contains("24 months"), "{stdout}");
         written.add("task stdout", stdout);
         written.add("logs", String::from_utf8_lossy(&said.stderr));
@@ -306,6 +331,7 @@ async fn planted_secrets_stand_in_nothing_that_is_written() {
     assert!(keys.contains(secret("key in a credential file")), "{keys}");
     let asked = seen.0.lock().unwrap().join("\n");
     assert!(asked.contains(secret("cookie")), "{asked}");
+    assert!(asked.contains(secret("key of the chat model")), "{asked}");
     assert!(asked.contains(secret("value in an address")), "{asked}");
     for (sink, texts) in &written.0 {
         println!(

@@ -92,6 +92,10 @@ impl Broken {
     }
 }
 
+#[expect(
+    clippy::fn_params_excessive_bools,
+    reason = "an assertion takes what it asserts"
+)]
 fn hold(holds: bool, rule: &'static str, what: impl FnOnce() -> String) -> Result<(), Broken> {
     if holds {
         Ok(())

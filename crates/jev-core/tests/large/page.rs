@@ -20,6 +20,13 @@ use jev_core::snapshot::{
 use jev_core::time::Timestamp;
 use jev_core::verification::{Evidence, EvidencePlace, Refusal, Verdict, Verification};
 
+/// Whether the verifier finds its evidence.
+#[derive(Clone, Copy, Debug)]
+enum Evidenced {
+    Yes,
+    No,
+}
+
 /// Takes everything that a navigator has to say.
 pub(crate) fn drain(navigator: &mut Navigator) -> Option<Effect> {
     let mut last = None;
@@ -106,7 +113,10 @@ impl Large {
         Some(match self.step {
             0 => ("opened", Input::Opened(id, scope())),
             1 => ("observed, to be verified", seen(0)),
-            2 => ("refused, so the judge is asked", self.verdict(false)),
+            2 => (
+                "refused, so the judge is asked",
+                self.verdict(Evidenced::No),
+            ),
             3 => ("judged, so a click is dispatched", self.choice("c57")),
             4 => ("stale", receipt(Receipt::Stale(StaleCause::TargetGone))),
             5 => ("observed again, so the judge is asked", seen(0)),
@@ -119,10 +129,10 @@ impl Large {
                 receipt(Receipt::Applied(AppliedEffect::Navigated)),
             ),
             11 => ("observed anew", seen(1)),
-            12 => ("refused anew", self.verdict(false)),
+            12 => ("refused anew", self.verdict(Evidenced::No)),
             13 => ("judged done", self.choice("done")),
             14 => ("observed for a claim", seen(2)),
-            15 => ("passed", self.verdict(true)),
+            15 => ("passed", self.verdict(Evidenced::Yes)),
             16 => ("seen again, so verified", seen(2)),
             17 => ("closed", Input::Closed(id, clean())),
             _ => return None,
@@ -136,7 +146,7 @@ impl Large {
         self.step += 1;
     }
 
-    fn verdict(&self, passes: bool) -> Input {
+    fn verdict(&self, evidenced: Evidenced) -> Input {
         let Some(Effect {
             id,
             kind: EffectKind::Verify(request),
@@ -145,14 +155,13 @@ impl Large {
         else {
             panic!("a verification is due");
         };
-        let verdict = if passes {
-            Verdict::Passed(vec![Evidence {
+        let verdict = match evidenced {
+            Evidenced::Yes => Verdict::Passed(vec![Evidence {
                 quote: "How the machine is cleaned".to_owned(),
                 context: String::new(),
                 place: EvidencePlace::Text { start: 0 },
-            }])
-        } else {
-            Verdict::Refused(Refusal::NotFound)
+            }]),
+            Evidenced::No => Verdict::Refused(Refusal::NotFound),
         };
         Input::Verified(
             *id,

@@ -162,7 +162,20 @@ impl Teller {
                 Event::Ending(status, _) => {
                     self.line("navigator", &format!("ends the run: {}", status.name()));
                 }
-                _ => {}
+                // What was seen and done is told where it happens.
+                Event::Opened
+                | Event::Observed(_)
+                | Event::Verified(_)
+                | Event::VerifyFailed(_)
+                | Event::Asked(_)
+                | Event::Narrowed { .. }
+                | Event::Proposed(_)
+                | Event::JudgeFailed(_)
+                | Event::Intent(..)
+                | Event::Received(..)
+                | Event::Waited(_)
+                | Event::SessionFailed(_)
+                | Event::Closed(_) => {}
             }
         }
         while let Some(effect) = self.navigator.poll_effect() {

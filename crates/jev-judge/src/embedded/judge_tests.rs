@@ -1,5 +1,7 @@
 //! Tests of the embedded judge, without weights: a stand-in embedder counts shared words.
 
+use std::time::Instant;
+
 use serde_json::json;
 
 use super::*;
@@ -287,6 +289,9 @@ fn usage_counts_every_text_read_cached_or_not() {
     assert_eq!(first.model.as_deref(), Some(MODEL_NAME));
 }
 
+/// How long a test waits for another thread.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Waits until its caller has gone, and says so.
 struct Patient {
     noticed: std::sync::mpsc::SyncSender<()>,
@@ -294,7 +299,9 @@ struct Patient {
 
 impl Embedder for Patient {
     fn embed(&self, _: &[&str], given_up: &GivenUp) -> Result<Vec<Embedding>, EmbedError> {
+        let begun = Instant::now();
         while !given_up.is_set() {
+            assert!(begun.elapsed() < PATIENCE, "nobody gave up");
             std::thread::yield_now();
         }
         self.noticed.send(()).unwrap();
@@ -312,7 +319,7 @@ fn a_deadline_ends_the_decision_and_the_work() {
         .unwrap();
     let result = runtime.block_on(judge.decide(&flat(GOAL, &page()), Duration::from_millis(20)));
     assert_eq!(result, Err(JudgeError::Timeout));
-    seen.recv_timeout(Duration::from_secs(20)).unwrap();
+    seen.recv_timeout(PATIENCE).unwrap();
 }
 
 #[test]

@@ -104,8 +104,12 @@ pub async fn endure(plan: Plan) -> Endured {
     let before = Held::now();
     let mut young = None;
     for round in 0..plan.rounds {
-        let late = round >= plan.rounds / 2;
-        let ending = run.chance.ending(late);
+        let half = if round < plan.rounds / 2 {
+            Half::First
+        } else {
+            Half::Second
+        };
+        let ending = run.chance.ending(half);
         *seen.rounds.entry(ending).or_default() += 1;
         if let Err(what) = run.round(ending).await {
             seen.faults
@@ -145,6 +149,15 @@ async fn site() -> std::io::Result<Server> {
     .await
 }
 
+/// The half of the rounds.
+#[derive(Clone, Copy, Debug)]
+enum Half {
+    /// Browsers may be killed.
+    First,
+    /// They may not, so that what grows in one that lives long is seen.
+    Second,
+}
+
 /// Numbers drawn from a seed (splitmix64).
 struct Chance(u64);
 
@@ -157,8 +170,12 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % end.max(1)
     }
 
-    fn ending(&mut self, late: bool) -> Ending {
-        match self.below(if late { 9 } else { 11 }) {
+    fn ending(&mut self, half: Half) -> Ending {
+        let end = match half {
+            Half::First => 11,
+            Half::Second => 9,
+        };
+        match self.below(end) {
             0..=2 => Ending::Reloads,
             3 => Ending::Dropped,
             4 => Ending::GivenUp,

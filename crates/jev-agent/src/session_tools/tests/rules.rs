@@ -193,9 +193,7 @@ async fn a_client_that_goes_takes_its_sessions_with_it_in_the_middle_of_a_run() 
     );
     let waiting = bench.call("session_read", json!({"session": id}));
     let leave = async {
-        while bench.judge.heard().len() < 3 {
-            tokio::task::yield_now().await;
-        }
+        bench.until_asked(3).await;
         let began = std::time::Instant::now();
         bench.tools["session_open"]
             .client_gone(&client("one"))
