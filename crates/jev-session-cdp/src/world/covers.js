@@ -90,7 +90,7 @@
   const isCovered = (node, el, whole, ctx, job) => {
     if (whole !== null) {
       if (covered(el, whole, ctx.layer, ctx.frame, job)) return true;
-      if (!job.covers.some((cover) => shows(whole, cover.box))) return false;
+      if (node === null || !job.covers.some((cover) => shows(whole, cover.box))) return false;
     }
     // The letters take less room than the box they stand in.
     selectContents.call(range, node);

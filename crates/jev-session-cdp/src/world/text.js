@@ -20,7 +20,7 @@
       else if (sink.gap < SPACE && !sink.fresh) sink.gap = SPACE;
       return;
     }
-    if (texts.state === UNKNOWN) texts.state = judgeText(texts);
+    if (texts.state === UNKNOWN) texts.state = judgeText(texts, job);
     if (texts.state === HIDDEN) return;
     const { ctx } = texts;
     let shown = raw;
@@ -55,12 +55,12 @@
   };
 
   /** Whether the text right inside an element is seen, as far as the element's own box tells. */
-  const judgeText = (texts) => {
+  const judgeText = (texts, job) => {
     const { el, style, ctx } = texts;
     if (style.visibility !== "visible") return HIDDEN;
     const size = parseFloat(style.fontSize);
-    if (size < LEAST_FONT) return HIDDEN;
-    if (!inkShows(el, style, ctx.ground)) return HIDDEN;
+    if (size < LEAST_FONT || style.webkitTextSecurity !== "none") return HIDDEN;
+    if (!inkShows(el, style, ctx, job)) return HIDDEN;
     const boxed = texts.display !== "inline";
     if (texts.display === "contents" || (boxed && style.textIndent !== "0px")) return EACH;
     const rect = boxOf.call(el);
@@ -75,9 +75,12 @@
   const seenBoxes = (node, ctx) => {
     let seen = 0;
     let looked = 0;
+    // Through a hole too small to read through, only what fits into it is seen.
+    const narrow = !readable(ctx.clip);
     for (const rect of contentBoxes(node)) {
       if (rect.width < 0.5 || rect.height < LEAST_FONT) continue;
       const mine = box(rect, ctx.ox, ctx.oy);
+      if (narrow && !halfIn(mine, ctx.clip)) continue;
       if (shows(mine, ctx.win) && shows(mine, ctx.clip)) return 3;
       if (seen === 0 && shows(mine, ctx.clip)) seen = 1;
       if ((looked += 1) > 2000) break;

@@ -22,6 +22,8 @@
     frames: 0,
     closedHosts: new Set(),
     covers: [],
+    /** How much may still be looked at in search of what lies under text of its ground's colour. */
+    beneath: 20_000,
     /** Which node each piece of text came from; kept only when candidates are collected. */
     written: [],
     ...more,
@@ -32,12 +34,12 @@
     const clip = documentBox(of, ox, oy);
     return {
       ox, oy, clip, win, absClip: clip, absWin: win, frame: win,
-      ground: 0xffffff, opacity: 1, deep: 0, layer: ROOT_LAYER,
+      ground: canvasOf(of), unsure: false, opacity: 1, deep: 0, layer: ROOT_LAYER,
     };
   };
   const NEUTRAL = {
     ox: 0, oy: 0, clip: EVERYWHERE, win: EVERYWHERE, absClip: EVERYWHERE, absWin: EVERYWHERE,
-    frame: EVERYWHERE, ground: -1, opacity: 1, deep: 0, layer: ROOT_LAYER,
+    frame: EVERYWHERE, ground: UNKNOWN_GROUND, unsure: false, opacity: 1, deep: 0, layer: ROOT_LAYER,
   };
 
   /** Whether the walk has to stop; what is left then counts as one bad node. */
@@ -114,17 +116,18 @@
   /** The context inside a node; null when nothing in it can be seen. */
   const descend = (el, tag, style, display, ctx) => {
     const position = style.position;
-    let { clip, win, absClip, absWin, ground, opacity, layer } = ctx;
+    let { clip, win, absClip, absWin, ground, unsure, opacity, layer } = ctx;
     if (position === "absolute") {
       if (style.clip !== "auto" && oldClipHides(style.clip)) return null;
       clip = absClip;
       win = absWin;
-      ground = -1;
+      // It may have been moved from its ancestors' ground to another.
+      unsure = true;
     } else if (position === "fixed") {
       if (style.clip !== "auto" && oldClipHides(style.clip)) return null;
       clip = ctx.frame;
       win = ctx.frame;
-      ground = -1;
+      unsure = true;
     }
     const own = style.opacity;
     if (own !== "1") {
@@ -142,15 +145,16 @@
       const reach = scrolledBox(el, mine, x, y);
       const hard = { l: x === "visible" ? -1e7 : mine.l, r: x === "visible" ? 1e7 : mine.r, t: y === "visible" ? -1e7 : mine.t, b: y === "visible" ? 1e7 : mine.b };
       win = meet(win, hard);
-      // What a visible scroller can bring into view is as good as what lies in the page.
-      if (reach === null) clip = meet(clip, hard);
-      else clip = shows(mine, clip) ? reach : meet(clip, hard);
+      // What a visible scroller can bring into view is as good as what lies in the page, if it is
+      // large enough to be read there.
+      const through = reach !== null && readable(meet(mine, clip)) && clientHeightOf.call(el) >= 12 && clientWidthOf.call(el) >= 24;
+      clip = through ? reach : meet(clip, hard);
     }
     const image = style.backgroundImage;
-    if (image !== "none") ground = -1;
-    else {
-      const paint = style.backgroundColor;
-      if (paint !== "rgba(0, 0, 0, 0)" && alpha(paint) > 0) ground = colour(paint);
+    const paint = style.backgroundColor;
+    if (image !== "none" || paint !== CLEAR) {
+      ground = paintedGround(style, image, paint, ground);
+      if (unsure && alpha(paint) >= 1) unsure = false;
     }
     let contained = false;
     if (position !== "static") contained = true;
@@ -162,13 +166,13 @@
     }
     if (
       clip === ctx.clip && win === ctx.win && absClip === ctx.absClip && absWin === ctx.absWin &&
-      ground === ctx.ground && opacity === ctx.opacity && layer === ctx.layer
+      ground === ctx.ground && unsure === ctx.unsure && opacity === ctx.opacity && layer === ctx.layer
     ) {
       return ctx;
     }
     return {
       ox: ctx.ox, oy: ctx.oy, clip, win, absClip, absWin, frame: ctx.frame,
-      ground, opacity, deep: ctx.deep, layer,
+      ground, unsure, opacity, deep: ctx.deep, layer,
     };
   };
 
