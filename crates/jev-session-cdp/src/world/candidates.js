@@ -8,12 +8,15 @@
     menuitemradio: "menu_item", menuitemcheckbox: "menu_item",
   };
 
+  /** What candidates stand under: a heading and the context inside it, or a region's name. */
+  const NO_HEADING = { words: "", el: null, ctx: null };
+
   const newCollection = (options) => ({
     options,
     found: [],
     refused: 0,
     omitted: 0,
-    heading: "",
+    heading: NO_HEADING,
   });
 
   /** The address of a link; null when the node is none. */
@@ -67,7 +70,7 @@
     } else if (role === null) {
       return null;
     }
-    const entry = { el, tag, role, href, box: null, seen: false, inWindow: false };
+    const entry = { el, tag, role, href, box: null, seen: false, text: false, inWindow: false };
     if (style.backgroundImage !== "none" || role !== LINK) {
       job.open.push(entry);
       seenPicture(el, style, ctx, job);
@@ -90,7 +93,7 @@
       collect.omitted += 1;
       return;
     }
-    const label = labelOf(el, tag, href);
+    const label = labelOf(el, tag, href, ctx, entry.text);
     if (label === "") {
       collect.omitted += 1;
       return;
@@ -101,8 +104,8 @@
       const middle = (mine.t + mine.b) / 2;
       place = middle <= (ctx.win.t + ctx.win.b) / 2 ? "above" : "below";
     }
-    const { heading: context } = collect;
-    collect.found.push({ el, tag, role, label, href, place, context, ctx, box: entry.box });
+    const { heading } = collect;
+    collect.found.push({ el, tag, role, label, href, place, heading, context: heading.words, ctx, box: entry.box });
   };
 
   const wholeBox = (el) => {
@@ -112,7 +115,7 @@
     return rangeBox.call(range);
   };
 
-  const labelOf = (el, tag, href) => nameOf(el, tag) || (href === null ? "" : addressName(href));
+  const labelOf = (el, tag, href, inner, seen) => nameOf(el, tag, inner, seen) || (href === null ? "" : addressName(href));
 
   const linkOffered = (el, href, options) => {
     if (hasAttribute.call(el, "download") || hasAttribute.call(el, "ping")) return false;
@@ -181,7 +184,7 @@
     const mark = LANDMARKS[tag];
     if (mark !== undefined) {
       const before = collect.heading;
-      collect.heading = attributeLine(el, "aria-label", 80) || mark;
+      collect.heading = { ...NO_HEADING, words: attributeLine(el, "aria-label", 80) || mark };
       return before;
     }
     return SECTIONS.has(tag) ? collect.heading : null;
@@ -191,10 +194,18 @@
     job.collect.heading = before;
   };
 
-  const noteHeading = (el, tag, job) => {
-    if (HEADINGS.has(tag) || getAttribute.call(el, "role") === "heading") {
-      job.collect.heading = plainText(el, 120);
-    }
+  /** A heading that shows no text leaves candidates under the last one that does. */
+  const noteHeading = (el, tag, ctx, job) => {
+    if (!HEADINGS.has(tag) && getAttribute.call(el, "role") !== "heading") return;
+    const words = seenText(el, ctx, 120);
+    if (words !== "") job.collect.heading = { words, el, ctx };
+  };
+
+  const headingCovered = ({ el, ctx }, job) => {
+    if (el === null) return false;
+    // The letters take less room than the box they stand in.
+    selectContents.call(range, el);
+    return covered(el, box(rangeBox.call(range), ctx.ox, ctx.oy), ctx.layer, ctx.frame, job);
   };
 
   /** One entry for each label and address, the first seen; twins are told apart by their rows. */
@@ -209,6 +220,7 @@
           collect.omitted += 1;
           continue;
         }
+        if (headingCovered(entry.heading, job)) entry.context = "";
       }
       const key = entry.role + "\n" + entry.label + "\n" + (entry.href ?? known.size);
       const first = known.get(key);
@@ -222,10 +234,11 @@
       kept.push(entry);
     }
     let looked = 0;
+    const contexts = new Map();
     for (const entry of kept) {
       if (labels.get(entry.label) < 2 || (looked += 1) > 200) continue;
       const row = closest.call(entry.el, "tr,li,dd,[role=row],[role=listitem],article,p,figure");
-      const around = row === null ? "" : plainText(row, 160);
+      const around = row === null ? "" : seenText(row, contextOf(row, contexts), 160);
       if (around !== "" && around !== entry.label) {
         entry.context = line(entry.context === "" ? around : entry.context + ": " + around, 240);
       }

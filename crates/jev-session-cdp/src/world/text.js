@@ -33,7 +33,10 @@
       inWindow = shows(texts.in, ctx.win) && (raw.length < 2 || (seenBoxes(node, ctx) & 2) !== 0);
     }
     for (const entry of job.open) {
-      if (entry.el === texts.el) entry.box = texts.in;
+      if (entry.el === texts.el) {
+        entry.box = texts.in;
+        entry.text = true;
+      }
       entry.seen = true;
       if (inWindow) entry.inWindow = true;
     }
@@ -112,9 +115,18 @@
     return low;
   };
 
-  /** The text that a reader sees in one element, on one line; for names and short quotations. */
+  /** The text of an element that is drawn, wherever it lies, on one line. */
   const plainText = (el, most) => {
     const sink = newSink(most * 4);
     visit(el, NEUTRAL, newJob(sink, { nodes: 600 }), 0);
+    return line(sinkText(sink), most);
+  };
+
+  /** The text that a reader sees in an element, on one line; `inner` is the context inside it. */
+  const seenText = (el, inner, most) => {
+    if (inner === null) return "";
+    const sink = newSink(most * 4);
+    const style = css(el);
+    children(el, localNameOf.call(el), style, style.display, inner, newJob(sink, { nodes: 600 }), 0);
     return line(sinkText(sink), most);
   };

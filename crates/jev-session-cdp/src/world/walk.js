@@ -85,7 +85,7 @@
     else if (layout === INLINE || style.contentVisibility !== "hidden") children(el, tag, style, display, inner, job, depth);
 
     if (place !== null) leaveRegion(el, place, job);
-    if (collect !== null) noteHeading(el, tag, job);
+    if (collect !== null) noteHeading(el, tag, inner, job);
     if (entry !== null) end(entry, el, style, inner, job);
     if (layout === BLOCK) breakLine(sink);
     else if (layout === ATOM) sink.edge = true;
@@ -174,6 +174,43 @@
       ox: ctx.ox, oy: ctx.oy, clip, win, absClip, absWin, frame: ctx.frame,
       ground, unsure, opacity, deep: ctx.deep, layer,
     };
+  };
+
+  /**
+   * The context inside a node without a walk down to it, the same as a walk would find; null when
+   * nothing in it can be seen. `known` keeps those of ancestors, for as long as nothing moves.
+   */
+  const contextOf = (el, known = new Map()) => {
+    const chain = [];
+    let ctx;
+    for (let at = el; ; ) {
+      ctx = known.get(at);
+      if (ctx !== undefined) break;
+      if (chain.push(at) > MAX_DEPTH) return null;
+      const parent = drawnParent(at);
+      if (parent === null) {
+        ctx = documentContext(ownerDocumentOf.call(at), known);
+        break;
+      }
+      at = parent;
+    }
+    while (chain.length > 0 && ctx !== null) {
+      const node = chain.pop();
+      const style = css(node);
+      const { display } = style;
+      const gone = display === "none" || display === "" || hidesAll(style, node);
+      ctx = gone ? null : descend(node, localNameOf.call(node), style, display, ctx);
+      known.set(node, ctx);
+    }
+    return ctx;
+  };
+
+  const documentContext = (of, known) => {
+    if (of === doc) return newContext(doc, 0, 0);
+    const around = viewOf.call(of)?.frameElement ?? null;
+    const ctx = around === null ? null : contextOf(around, known);
+    if (ctx === null) return null;
+    return frameContext(around, css(around), ctx, of, box(boxOf.call(around), ctx.ox, ctx.oy));
   };
 
   /** The root's and the body's overflow is the window's own. */
