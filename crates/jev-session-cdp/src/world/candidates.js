@@ -80,9 +80,18 @@
 
   const end = (entry, el, style, ctx, job) => {
     job.open.pop();
-    if (!entry.seen) return;
     const { collect } = job;
     const { tag, role, href } = entry;
+    if (!entry.seen) {
+      const mine = role === LINK ? emptyLinkBox(el, style, ctx) : null;
+      if (mine === null) return;
+      if (givenName(el) === "" && attributeLine(el, "title", LABEL_MOST) === "" && titleInside(el) === "") {
+        collect.omitted += 1;
+        return;
+      }
+      entry.box = mine;
+      entry.inWindow = shows(mine, ctx.win);
+    }
     if (role === LINK ? !linkOffered(el, href, collect.options) : submits(el, tag)) {
       collect.refused += 1;
       return;
@@ -106,6 +115,18 @@
     }
     const { heading } = collect;
     collect.found.push({ el, tag, role, label, href, place, heading, context: heading.words, ctx, box: entry.box });
+  };
+
+  /** The least size of a link that shows no text or picture of its own, each way in CSS pixels. */
+  const LEAST_LINK = 4;
+  /**
+   * Where a link lies that shows nothing we can read: one drawn by the style sheet, such as an icon,
+   * or laid over a whole card; null when a reader can't point at it.
+   */
+  const emptyLinkBox = (el, style, ctx) => {
+    if (style.visibility !== "visible") return null;
+    const mine = box(boxOf.call(el), ctx.ox, ctx.oy);
+    return width(mine) >= LEAST_LINK && height(mine) >= LEAST_LINK && shows(mine, ctx.clip) ? mine : null;
   };
 
   const wholeBox = (el) => {
@@ -206,6 +227,19 @@
     // The letters take less room than the box they stand in.
     selectContents.call(range, el);
     return covered(el, box(rangeBox.call(range), ctx.ox, ctx.oy), ctx.layer, ctx.frame, job);
+  };
+
+  /** Links of an image map that is in use are not offered; they are counted. */
+  const countAreaLinks = (image, job) => {
+    const name = getAttribute.call(image, "usemap").trim();
+    if (!name.startsWith("#")) return;
+    const root = getRootNode.call(image);
+    const maps = nodeTypeOf.call(root) === 9 ? documentQuery.call(root, "map[name]") : fragmentQuery.call(root, "map[name]");
+    for (const map of maps) {
+      if (getAttribute.call(map, "name") !== name.slice(1)) continue;
+      job.collect.omitted += queryIn.call(map, "area[href]").length;
+      return;
+    }
   };
 
   /** One entry for each label and address, the first seen; twins are told apart by their rows. */

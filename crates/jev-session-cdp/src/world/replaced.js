@@ -1,8 +1,10 @@
   // Elements that draw something other than their children.
   const seenPicture = (el, style, ctx, job) => {
-    if (job.open.length === 0 || style.visibility !== "visible") return;
+    const mapped = job.collect !== null && hasAttribute.call(el, "usemap");
+    if ((job.open.length === 0 && !mapped) || style.visibility !== "visible") return;
     const mine = box(boxOf.call(el), ctx.ox, ctx.oy);
     if (width(mine) < 4 || height(mine) < 4 || !shows(mine, ctx.clip)) return;
+    if (mapped) countAreaLinks(el, job);
     const inWindow = shows(mine, ctx.win);
     for (const entry of job.open) {
       entry.seen = true;

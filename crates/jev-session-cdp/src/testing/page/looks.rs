@@ -76,6 +76,18 @@ pub const CASES: &[PageCase] = &[
         ],
     ),
     PageCase::new(
+        "empty_links",
+        "a link without text that a reader can point at is offered by its given name, or counted",
+        &[
+            Look(&[
+                Labels(&["Next page", "Report", "Settings", "Shape"]),
+                Omitted(4),
+                Text("SEEN card"),
+            ]),
+            Click("Next page", NAVIGATED),
+        ],
+    ),
+    PageCase::new(
         "contexts",
         "a candidate stands under its heading, twins are told apart by their rows",
         &[Look(&[
