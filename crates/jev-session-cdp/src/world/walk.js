@@ -159,7 +159,7 @@
     let contained = false;
     if (position !== "static") contained = true;
     else if (clips || absClip !== clip || absWin !== win) contained = holdsAbsolute(style);
-    if (position !== "static") layer = newLayer(layer, style, position);
+    if (position !== "static" || own !== "1") layer = newLayer(layer, style, position);
     if (contained) {
       absClip = clip;
       absWin = win;

@@ -22,7 +22,7 @@ pub const CASES: &[PageCase] = &[
         "covered_text",
         "what lies under an opaque box is not seen",
         &[
-            Look(&[Marks, NoText("HIDE"), Labels(&["To the goal"])]),
+            Look(&[Marks, NoText("HIDE"), Labels(&["To the goal", "Real"])]),
             Click("To the goal", NAVIGATED),
         ],
     ),
