@@ -23,6 +23,7 @@ const PARTS: &[&str] = &[
     include_str!("world/geometry.js"),
     include_str!("world/style.js"),
     include_str!("world/ground.js"),
+    include_str!("world/beneath.js"),
     include_str!("world/sink.js"),
     include_str!("world/covers.js"),
     include_str!("world/walk.js"),

@@ -102,7 +102,7 @@
       collect.omitted += 1;
       return;
     }
-    const label = labelOf(el, tag, href, ctx, entry.text);
+    const label = labelOf(el, tag, href, { ctx, text: entry.text, survey: job.survey });
     if (label === "") {
       collect.omitted += 1;
       return;
@@ -136,7 +136,7 @@
     return rangeBox.call(range);
   };
 
-  const labelOf = (el, tag, href, inner, seen) => nameOf(el, tag, inner, seen) || (href === null ? "" : addressName(href));
+  const labelOf = (el, tag, href, walked) => nameOf(el, tag, walked) || (href === null ? "" : addressName(href));
 
   const linkOffered = (el, href, options) => {
     if (hasAttribute.call(el, "download") || hasAttribute.call(el, "ping")) return false;
@@ -218,7 +218,7 @@
   /** A heading that shows no text leaves candidates under the last one that does. */
   const noteHeading = (el, tag, ctx, job) => {
     if (!HEADINGS.has(tag) && getAttribute.call(el, "role") !== "heading") return;
-    const words = seenText(el, ctx, 120);
+    const words = seenText(el, ctx, 120, job.survey);
     if (words !== "") job.collect.heading = { words, el, ctx };
   };
 
@@ -272,7 +272,7 @@
     for (const entry of kept) {
       if (labels.get(entry.label) < 2 || (looked += 1) > 200) continue;
       const row = closest.call(entry.el, "tr,li,dd,[role=row],[role=listitem],article,p,figure");
-      const around = row === null ? "" : seenText(row, contextOf(row, contexts), 160);
+      const around = row === null ? "" : seenText(row, contextOf(row, contexts), 160, job.survey);
       if (around !== "" && around !== entry.label) {
         entry.context = line(entry.context === "" ? around : entry.context + ": " + around, 240);
       }

@@ -133,15 +133,22 @@
     return found;
   };
 
+  /** Whether letters of a drawing are painted at all; what shapes of it lie beneath is not known. */
+  const paintShows = (paint, opacity) => {
+    if (paint === "none" || +opacity < LEAST_OPACITY) return false;
+    return paint.startsWith("url(") || paint.startsWith("context-") || alpha(paint) * +opacity >= LEAST_OPACITY;
+  };
+
   /** Whether text of this style can be told from what it stands on. */
   const inkShows = (node, style, { ground, unsure }, job) => {
+    if (namespaceOf.call(node) === SVG) return paintShows(style.fill, style.fillOpacity) || paintShows(style.stroke, style.strokeOpacity);
     const ink = colourOf(style.webkitTextFillColor);
     const inked = ink.alpha >= LEAST_OPACITY;
     if (inked && (ground < 0 || !alike(laidOn(ground, ink), ground))) return true;
     const drawn = besideInk(style).filter((one) => one.alpha >= LEAST_OPACITY);
     if (drawn.some((one) => ground < 0 || !alike(laidOn(ground, one), ground))) return true;
     if (ink.alpha < 1 && paintsThroughText(node, style, ground)) return true;
-    return (inked || drawn.length > 0) && somethingBeneath(node, ground, unsure, job);
+    return (inked || drawn.length > 0) && somethingBeneath(node, ground, unsure, job.survey);
   };
 
   /** Whether letters show a background of their own or of a box around them. */
@@ -158,106 +165,6 @@
       }
       at = parentElementOf.call(at);
       if (at !== null) its = css(at);
-    }
-    return false;
-  };
-
-  const PICTURES_BENEATH = "img,video,canvas,svg,picture,object,iframe,embed";
-  /** Neighbours looked at on one level, for text that stands in its place and for positioned text. */
-  const NEIGHBOURS_MOST = 40;
-  const NEIGHBOURS_FAR = 300;
-  /** Levels of what lies around positioned text, up and down. */
-  const FAR_UP = 60;
-  const FAR_DOWN = 12;
-
-  /**
-   * Whether a picture or a box painted in another colour lies under text that has its ancestors'
-   * colour. Asked rarely, so it may cost something. Text that stands in its place is looked for
-   * among its neighbours only; positioned text may lie over anything, so `far` looks at all, and
-   * takes what it has no time for as something.
-   */
-  const somethingBeneath = (node, ground, far, job) => {
-    const mine = box(boxOf.call(node), 0, 0);
-    if (generatedBeneath(node, ground)) return true;
-    // Whether an ancestor that made the ground does not lie under the text at all.
-    let escaped = false;
-    let at = node;
-    for (let up = 0; up < (far ? FAR_UP : 4); up += 1) {
-      const around = parentNodeOf.call(at);
-      const parent = drawnParent(at);
-      if (around === null || parent === null) break;
-      if (neighbourBeneath(node, at, around, mine, ground, far, job) || generatedBeneath(parent, ground)) return true;
-      const tag = localNameOf.call(parent);
-      if (tag === "html") break;
-      const its = css(parent);
-      const paint = colourOf(its.backgroundColor);
-      if (its.backgroundImage !== "none" || paint.alpha >= LEAST_OPACITY) {
-        if (tag !== "body" && its.display !== "contents" && !holds(box(boxOf.call(parent), 0, 0), mine)) {
-          escaped = true;
-          far = true;
-        } else if (its.backgroundImage !== "none" || paint.alpha >= 1) {
-          return escaped && (its.backgroundImage !== "none" || !alike(paint.value, ground));
-        }
-      }
-      at = parent;
-    }
-    if (!far) return false;
-    const of = ownerDocumentOf.call(node);
-    const view = viewOf.call(of);
-    const outer = view === null || of === doc ? null : view.frameElement;
-    if (outer !== null) return somethingBeneath(outer, ground, far, job);
-    return escaped && !alike(canvasOf(of), ground);
-  };
-
-  /** Whether a box that only the style sheet makes paints something else than `ground` in a node. */
-  const generatedBeneath = (el, ground) => {
-    for (const which of ["::before", "::after"]) {
-      const its = styleOf.call(globalThis, el, which);
-      if (its.content === "none" || its.content === "normal" || its.display === "none") continue;
-      // Where it lies can't be asked; what is smaller than a word lies under none.
-      if (!(parseFloat(its.width) >= 24 && parseFloat(its.height) >= 8) || +its.opacity < LEAST_OPACITY) continue;
-      const painted = paintedGround(its, its.backgroundImage, its.backgroundColor, ground);
-      if (painted < 0 || !alike(painted, ground)) return true;
-    }
-    return false;
-  };
-
-  const neighbourBeneath = (node, at, around, mine, ground, far, job) => {
-    const most = far ? NEIGHBOURS_FAR : NEIGHBOURS_MOST;
-    let seen = 0;
-    const inside = nodeTypeOf.call(around) === 1 ? queryIn.call(around, PICTURES_BENEATH) : [];
-    for (const other of inside) {
-      if ((seen += 1) > most) break;
-      if (!contains.call(node, other) && !contains.call(other, node) && shows(mine, box(boxOf.call(other), 0, 0))) return true;
-    }
-    seen = 0;
-    for (let next = firstChildOf.call(around); next !== null; next = nextSiblingOf.call(next)) {
-      if (nodeTypeOf.call(next) !== 1 || next === at) continue;
-      if ((seen += 1) > most) return far;
-      if (paintedBeneath(next, mine, ground, far ? FAR_DOWN : 0, job)) return true;
-    }
-    return false;
-  };
-
-  /** Whether a node, or one in it so many levels down, paints something else than `ground` there. */
-  const paintedBeneath = (el, mine, ground, levels, job) => {
-    if (job.beneath <= 0) return levels > 0;
-    job.beneath -= 1;
-    const its = css(el);
-    if (its.display === "none") return false;
-    const own = box(boxOf.call(el), 0, 0);
-    const there = shows(mine, own);
-    if (there && its.visibility === "visible") {
-      const paint = its.backgroundColor;
-      const image = its.backgroundImage;
-      if (image !== "none" || paint !== CLEAR) {
-        const painted = paintedGround(its, image, paint, ground);
-        if (painted < 0 || !alike(painted, ground)) return true;
-      }
-    }
-    if (levels === 0 || !(there || height(own) < 1 || width(own) < 1)) return false;
-    for (let child = firstChildOf.call(el); child !== null; child = nextSiblingOf.call(child)) {
-      if (nodeTypeOf.call(child) === 1 && paintedBeneath(child, mine, ground, levels - 1, job)) return true;
     }
     return false;
   };

@@ -64,13 +64,14 @@
   };
 
   /**
-   * The text that a reader sees in a link or control. A walk that has just left it knows the context
-   * inside and whether text right in it was seen; the same text is found without.
+   * The text that a reader sees in a link or control. `walked` is what a walk that has just left it
+   * knows: the context inside, whether text right in it was seen, its survey. The same text is found
+   * without.
    */
-  const shownText = (el, inner, seen) => {
+  const shownText = (el, walked) => {
     const only = onlyText(el);
-    if (only !== "" && seen !== undefined) return seen ? only : "";
-    const found = seenText(el, inner === undefined ? contextOf(el) : inner, LABEL_MOST);
+    if (only !== "" && walked !== undefined) return walked.text ? only : "";
+    const found = walked === undefined ? seenText(el, contextOf(el), LABEL_MOST) : seenText(el, walked.ctx, LABEL_MOST, walked.survey);
     return only !== "" && found !== "" ? only : found;
   };
 
@@ -103,15 +104,15 @@
   /** What a page calls something by attributes of its own. */
   const givenName = (el) => labelledBy(el) || attributeLine(el, "aria-label", LABEL_MOST);
 
-  /** The name of a link or control; empty when it has none. `inner` and `seen` as for shownText(). */
-  const nameOf = (el, tag, inner, seen) => {
+  /** The name of a link or control; empty when it has none. `walked` as for shownText(). */
+  const nameOf = (el, tag, walked) => {
     const given = givenName(el);
     if (tag === "input") {
       const type = inputTypeOf.call(el);
       if (type === "button" || type === "submit" || type === "reset") return nameBeside(line(inputValueOf.call(el), LABEL_MOST), given);
       return given || labelOfInput(el) || attributeLine(el, "alt", LABEL_MOST) || attributeLine(el, "title", LABEL_MOST);
     }
-    const shown = shownText(el, inner, seen);
+    const shown = shownText(el, walked);
     if (given !== "") return nameBeside(shown, given);
     return (
       shown ||

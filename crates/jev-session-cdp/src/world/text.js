@@ -122,11 +122,14 @@
     return line(sinkText(sink), most);
   };
 
-  /** The text that a reader sees in an element, on one line; `inner` is the context inside it. */
-  const seenText = (el, inner, most) => {
+  /**
+   * The text that a reader sees in an element, on one line; `inner` is the context inside it. A survey
+   * of the walk that asks saves another.
+   */
+  const seenText = (el, inner, most, survey = newSurvey()) => {
     if (inner === null) return "";
     const sink = newSink(most * 4);
     const style = css(el);
-    children(el, localNameOf.call(el), style, style.display, inner, newJob(sink, { nodes: 600 }), 0);
+    children(el, localNameOf.call(el), style, style.display, inner, newJob(sink, { nodes: 600, survey }), 0);
     return line(sinkText(sink), most);
   };

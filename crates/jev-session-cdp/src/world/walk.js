@@ -22,8 +22,7 @@
     frames: 0,
     closedHosts: new Set(),
     covers: [],
-    /** How much may still be looked at in search of what lies under text of its ground's colour. */
-    beneath: 20_000,
+    survey: newSurvey(),
     /** Which node each piece of text came from; kept only when candidates are collected. */
     written: [],
     ...more,
