@@ -22,6 +22,8 @@ const PARTS: &[&str] = &[
     include_str!("world/clean.js"),
     include_str!("world/geometry.js"),
     include_str!("world/style.js"),
+    include_str!("world/ground.js"),
+    include_str!("world/beneath.js"),
     include_str!("world/sink.js"),
     include_str!("world/covers.js"),
     include_str!("world/walk.js"),
@@ -158,7 +160,54 @@ pub(crate) fn install(context: i64) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
+
+    /// The names of all getters and methods that the script takes from prototypes.
+    fn names_taken() -> BTreeSet<&'static str> {
+        let word = |text: &'static str| {
+            let end = text.find(|c: char| !c.is_ascii_alphanumeric());
+            text.get(..end.unwrap_or(text.len())).unwrap_or_default()
+        };
+        let mut names = BTreeSet::new();
+        for part in PARTS {
+            for prototype in [".prototype.", " N.", " E.", " D."] {
+                names.extend(part.split(prototype).skip(1).map(word));
+            }
+            for arguments in part.split("read(").skip(1) {
+                let inside = arguments.split(')').next().unwrap_or_default();
+                names.extend(inside.split('"').nth(1));
+            }
+        }
+        names.remove("");
+        names
+    }
+
+    #[test]
+    fn every_name_that_the_script_takes_is_clobbered_in_the_hostile_page() {
+        let names = names_taken();
+        for known in ["firstChild", "closest", "isContentEditable", "fonts"] {
+            assert!(names.contains(known), "{known} is not found in the script");
+        }
+        let page = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../fixtures/hostile/page/clobbering.html");
+        let page = fs::read_to_string(page).unwrap();
+        let missing: Vec<_> = names
+            .iter()
+            .filter(|name| {
+                // A form answers with its inputs, a document with its named images.
+                !page.contains(&format!("<input name=\"{name}\" id=\"{name}\">"))
+                    || !page.contains(&format!("<img name=\"{name}\">"))
+            })
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "missing in clobbering.html: {missing:?}"
+        );
+    }
 
     #[test]
     fn the_key_stands_in_the_script_and_differs_from_its_mark() {

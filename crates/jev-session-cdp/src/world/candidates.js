@@ -8,12 +8,15 @@
     menuitemradio: "menu_item", menuitemcheckbox: "menu_item",
   };
 
+  /** What candidates stand under: a heading and the context inside it, or a region's name. */
+  const NO_HEADING = { words: "", el: null, ctx: null };
+
   const newCollection = (options) => ({
     options,
     found: [],
     refused: 0,
     omitted: 0,
-    heading: "",
+    heading: NO_HEADING,
   });
 
   /** The address of a link; null when the node is none. */
@@ -67,7 +70,7 @@
     } else if (role === null) {
       return null;
     }
-    const entry = { el, tag, role, href, box: null, seen: false, inWindow: false };
+    const entry = { el, tag, role, href, box: null, seen: false, text: false, inWindow: false };
     if (style.backgroundImage !== "none" || role !== LINK) {
       job.open.push(entry);
       seenPicture(el, style, ctx, job);
@@ -77,9 +80,18 @@
 
   const end = (entry, el, style, ctx, job) => {
     job.open.pop();
-    if (!entry.seen) return;
     const { collect } = job;
     const { tag, role, href } = entry;
+    if (!entry.seen) {
+      const mine = role === LINK ? emptyLinkBox(el, style, ctx) : null;
+      if (mine === null) return;
+      if (givenName(el) === "" && attributeLine(el, "title", LABEL_MOST) === "" && titleInside(el) === "") {
+        collect.omitted += 1;
+        return;
+      }
+      entry.box = mine;
+      entry.inWindow = shows(mine, ctx.win);
+    }
     if (role === LINK ? !linkOffered(el, href, collect.options) : submits(el, tag)) {
       collect.refused += 1;
       return;
@@ -90,7 +102,7 @@
       collect.omitted += 1;
       return;
     }
-    const label = labelOf(el, tag, href);
+    const label = labelOf(el, tag, href, { ctx, text: entry.text, survey: job.survey });
     if (label === "") {
       collect.omitted += 1;
       return;
@@ -101,8 +113,20 @@
       const middle = (mine.t + mine.b) / 2;
       place = middle <= (ctx.win.t + ctx.win.b) / 2 ? "above" : "below";
     }
-    const { heading: context } = collect;
-    collect.found.push({ el, tag, role, label, href, place, context, ctx, box: entry.box });
+    const { heading } = collect;
+    collect.found.push({ el, tag, role, label, href, place, heading, context: heading.words, ctx, box: entry.box });
+  };
+
+  /** The least size of a link that shows no text or picture of its own, each way in CSS pixels. */
+  const LEAST_LINK = 4;
+  /**
+   * Where a link lies that shows nothing we can read: one drawn by the style sheet, such as an icon,
+   * or laid over a whole card; null when a reader can't point at it.
+   */
+  const emptyLinkBox = (el, style, ctx) => {
+    if (style.visibility !== "visible") return null;
+    const mine = box(boxOf.call(el), ctx.ox, ctx.oy);
+    return width(mine) >= LEAST_LINK && height(mine) >= LEAST_LINK && shows(mine, ctx.clip) ? mine : null;
   };
 
   const wholeBox = (el) => {
@@ -112,7 +136,7 @@
     return rangeBox.call(range);
   };
 
-  const labelOf = (el, tag, href) => nameOf(el, tag) || (href === null ? "" : addressName(href));
+  const labelOf = (el, tag, href, walked) => nameOf(el, tag, walked) || (href === null ? "" : addressName(href));
 
   const linkOffered = (el, href, options) => {
     if (hasAttribute.call(el, "download") || hasAttribute.call(el, "ping")) return false;
@@ -181,7 +205,7 @@
     const mark = LANDMARKS[tag];
     if (mark !== undefined) {
       const before = collect.heading;
-      collect.heading = attributeLine(el, "aria-label", 80) || mark;
+      collect.heading = { ...NO_HEADING, words: attributeLine(el, "aria-label", 80) || mark };
       return before;
     }
     return SECTIONS.has(tag) ? collect.heading : null;
@@ -191,9 +215,30 @@
     job.collect.heading = before;
   };
 
-  const noteHeading = (el, tag, job) => {
-    if (HEADINGS.has(tag) || getAttribute.call(el, "role") === "heading") {
-      job.collect.heading = plainText(el, 120);
+  /** A heading that shows no text leaves candidates under the last one that does. */
+  const noteHeading = (el, tag, ctx, job) => {
+    if (!HEADINGS.has(tag) && getAttribute.call(el, "role") !== "heading") return;
+    const words = seenText(el, ctx, 120, job.survey);
+    if (words !== "") job.collect.heading = { words, el, ctx };
+  };
+
+  const headingCovered = ({ el, ctx }, job) => {
+    if (el === null) return false;
+    // The letters take less room than the box they stand in.
+    selectContents.call(range, el);
+    return covered(el, box(rangeBox.call(range), ctx.ox, ctx.oy), ctx.layer, ctx.frame, job);
+  };
+
+  /** Links of an image map that is in use are not offered; they are counted. */
+  const countAreaLinks = (image, job) => {
+    const name = getAttribute.call(image, "usemap").trim();
+    if (!name.startsWith("#")) return;
+    const root = getRootNode.call(image);
+    const maps = nodeTypeOf.call(root) === 9 ? documentQuery.call(root, "map[name]") : fragmentQuery.call(root, "map[name]");
+    for (const map of maps) {
+      if (getAttribute.call(map, "name") !== name.slice(1)) continue;
+      job.collect.omitted += queryIn.call(map, "area[href]").length;
+      return;
     }
   };
 
@@ -209,6 +254,7 @@
           collect.omitted += 1;
           continue;
         }
+        if (headingCovered(entry.heading, job)) entry.context = "";
       }
       const key = entry.role + "\n" + entry.label + "\n" + (entry.href ?? known.size);
       const first = known.get(key);
@@ -222,10 +268,11 @@
       kept.push(entry);
     }
     let looked = 0;
+    const contexts = new Map();
     for (const entry of kept) {
       if (labels.get(entry.label) < 2 || (looked += 1) > 200) continue;
       const row = closest.call(entry.el, "tr,li,dd,[role=row],[role=listitem],article,p,figure");
-      const around = row === null ? "" : plainText(row, 160);
+      const around = row === null ? "" : seenText(row, contextOf(row, contexts), 160, job.survey);
       if (around !== "" && around !== entry.label) {
         entry.context = line(entry.context === "" ? around : entry.context + ": " + around, 240);
       }

@@ -4,23 +4,41 @@
   const COVERS_MOST = 200;
   const LEAST_COVER = 64;
 
-  /** Layers of painting: each positioned box begins one. */
-  const ROOT_LAYER = { up: null, depth: 0, z: 0, order: 0, pinned: false };
+  /**
+   * Layers of painting, one for each positioned or see-through box. `up` is the nearest layer around
+   * it that paints all in it at one place; in any other, a box with a z-index of its own is painted
+   * as if it stood outside.
+   */
+  const ROOT_LAYER = { up: null, style: null, whole: true, depth: 0, z: 0, order: 0, pinned: false };
   let layers = 0;
-  const newLayer = (up, style, position) => {
+  const newLayer = (around, style, position) => {
     layers += 1;
-    const z = style.zIndex;
+    const up = isWhole(around) ? around : around.up;
+    const index = position === "static" ? "auto" : style.zIndex;
     return {
       up,
+      style,
+      // Asked only when something stands in it, for it takes many questions.
+      whole: position === "relative" || position === "absolute" ? (index === "auto" ? null : true) : true,
       depth: up.depth + 1,
-      z: z === "auto" ? 0 : +z || 0,
+      z: index === "auto" ? 0 : +index || 0,
       order: layers,
-      pinned: up.pinned || position === "fixed" || position === "sticky",
+      pinned: around.pinned || position === "fixed" || position === "sticky",
     };
   };
+  const isWhole = (layer) => (layer.whole ??= paintsWhole(layer.style));
+
+  /** Whether a box without a z-index keeps what stands in it together. */
+  const paintsWhole = (style) =>
+    style.opacity !== "1" || style.transform !== "none" || style.filter !== "none" || style.clipPath !== "none" ||
+    style.isolation === "isolate" || style.mixBlendMode !== "normal" || style.perspective !== "none" ||
+    style.translate !== "none" || style.scale !== "none" || style.rotate !== "none" ||
+    style.backdropFilter !== "none" || style.maskImage !== "none" || style.transformStyle === "preserve-3d" ||
+    /layout|paint|strict|content/.test(style.contain) || /\b(?:opacity|transform|filter|perspective|z-index|position)\b/.test(style.willChange);
 
   /** Notes a positioned box that hides what it lies on. */
   const noteCover = (el, style, position, ctx, job) => {
+    if (position === "static") return;
     if (style.visibility !== "visible" || ctx.opacity < 0.95) return;
     if (alpha(style.backgroundColor) < 0.95) return;
     if (position === "relative" && style.top === "0px" && style.left === "0px" && style.transform === "none") return;
@@ -68,7 +86,27 @@
       // What does not scroll with the page hides for good only when it fills the window.
       if (drifts ? !holds(cover.box, win) : !holds(cover.box, mine)) continue;
       if (contains.call(cover.el, el) || !paintedOver(cover.layer, layer)) continue;
-      return true;
+      if (!liftedOver(el, layer, cover)) return true;
+    }
+    return false;
+  };
+
+  const comparePlace = N.compareDocumentPosition;
+  const FOLLOWS = 4;
+  /**
+   * Whether a node is painted over a cover before it because a box around it that is not positioned
+   * is moved or isolated, which paints it where positioned boxes are. Asked of what seems covered.
+   */
+  const liftedOver = (el, layer, cover) => {
+    if ((comparePlace.call(cover.el, el) & FOLLOWS) === 0) return false;
+    for (let at = el, up = 0; at !== null && up < 30 && !contains.call(at, cover.el); up += 1) {
+      const style = css(at);
+      if (style.position !== "static") return false;
+      if (paintsWhole(style) && style.display !== "inline") {
+        const whole = isWhole(layer) ? layer : layer.up;
+        return !paintedOver(cover.layer, { up: whole, depth: whole.depth + 1, z: 0, order: Infinity });
+      }
+      at = drawnParent(at);
     }
     return false;
   };
@@ -90,7 +128,7 @@
   const isCovered = (node, el, whole, ctx, job) => {
     if (whole !== null) {
       if (covered(el, whole, ctx.layer, ctx.frame, job)) return true;
-      if (!job.covers.some((cover) => shows(whole, cover.box))) return false;
+      if (node === null || !job.covers.some((cover) => shows(whole, cover.box))) return false;
     }
     // The letters take less room than the box they stand in.
     selectContents.call(range, node);

@@ -19,6 +19,13 @@
     const h = (a.b < b.b ? a.b : b.b) - (a.t > b.t ? a.t : b.t);
     return w >= 1 && h >= 1 && (w >= 2 || a.r - a.l < 2.5) && (h >= 2 || a.b - a.t < 2.5);
   };
+  /** Whether at least half of `a`, each way, lies in `b`. */
+  const halfIn = (a, b) => {
+    const both = meet(a, b);
+    return width(both) * 2 >= width(a) && height(both) * 2 >= height(a);
+  };
+  /** Whether a scroller or a frame of this size lets a reader read what is scrolled through it. */
+  const readable = (a) => width(a) >= 24 && height(a) >= 12;
   const inside = (a, b) => a.l >= b.l && a.r <= b.r && a.t >= b.t && a.b <= b.b;
 
   /** The window of a document, in the main window's coordinates. */

@@ -1,8 +1,10 @@
   // Elements that draw something other than their children.
   const seenPicture = (el, style, ctx, job) => {
-    if (job.open.length === 0 || style.visibility !== "visible") return;
+    const mapped = job.collect !== null && hasAttribute.call(el, "usemap");
+    if ((job.open.length === 0 && !mapped) || style.visibility !== "visible") return;
     const mine = box(boxOf.call(el), ctx.ox, ctx.oy);
     if (width(mine) < 4 || height(mine) < 4 || !shows(mine, ctx.clip)) return;
+    if (mapped) countAreaLinks(el, job);
     const inWindow = shows(mine, ctx.win);
     for (const entry of job.open) {
       entry.seen = true;
@@ -27,24 +29,39 @@
 
   const nothing = () => {};
 
+  /** Where a control draws its value. */
+  const valueBox = (el, style, ctx) => {
+    const whole = boxOf.call(el);
+    const pad = (side) => parseFloat(style["padding" + side]) || 0;
+    const l = whole.left + clientLeftOf.call(el) + pad("Left");
+    const t = whole.top + clientTopOf.call(el) + pad("Top");
+    const r = whole.left + clientLeftOf.call(el) + clientWidthOf.call(el) - pad("Right");
+    const b = whole.top + clientTopOf.call(el) + clientHeightOf.call(el) - pad("Bottom");
+    return { l: l + ctx.ox, t: t + ctx.oy, r: r + ctx.ox, b: b + ctx.oy };
+  };
+
   /** A value drawn by the control itself. */
   const value = (el, style, ctx, job, raw) => {
     const mine = box(boxOf.call(el), ctx.ox, ctx.oy);
     const ok =
       style.visibility === "visible" && parseFloat(style.fontSize) >= LEAST_FONT &&
-      alpha(style.webkitTextFillColor) >= LEAST_OPACITY && width(mine) >= 4 && height(mine) >= 4 &&
-      shows(mine, ctx.clip);
+      width(mine) >= 4 && height(mine) >= 4 && shows(mine, ctx.clip);
     if (!ok) return;
+    const shown = line(raw, 2000);
+    if (shown !== "" && (style.webkitTextSecurity !== "none" || !inkShows(el, style, ctx, job))) return;
     const inWindow = shows(mine, ctx.win);
     for (const entry of job.open) {
       entry.seen = true;
       if (inWindow) entry.inWindow = true;
     }
-    const shown = line(raw, 2000);
     if (shown === "" || (job.windowOnly && !inWindow)) return;
     const { sink } = job;
     if (sink.gap < SPACE && !sink.fresh) sink.gap = SPACE;
+    const before = sink.parts.length;
     put(sink, shown);
+    if (job.collect !== null && sink.parts.length > before) {
+      job.written.push({ part: before, node: null, el, box: valueBox(el, style, ctx), ctx });
+    }
     sink.gap = SPACE;
     sink.last = null;
   };
@@ -65,6 +82,29 @@
     value(el, style, ctx, job, chosen.join(", "));
   };
 
+  /** The context of the document `inner` of a frame, which lies in `mine`. */
+  const frameContext = (el, style, ctx, inner, mine) => {
+    const pad = (side) => parseFloat(style[side]) || 0;
+    const ox = mine.l + clientLeftOf.call(el) + pad("paddingLeft");
+    const oy = mine.t + clientTopOf.call(el) + pad("paddingTop");
+    const its = newContext(inner, ox, oy);
+    its.win = meet(its.win, ctx.win);
+    its.absWin = its.win;
+    its.frame = meet(its.frame, ctx.clip);
+    // A frame too small to be read shows what it shows and no more.
+    if (!readable(meet(windowBox(inner, ox, oy), meet(mine, ctx.clip)))) its.clip = its.absClip = its.frame;
+    // What a frame does not paint lets the page around it through, unless their colour schemes differ.
+    const around = style.colorScheme === "normal" ? canvasOf(ownerDocumentOf.call(el)) : canvasIn(style.colorScheme);
+    if (its.ground === around) {
+      its.ground = ctx.ground;
+      its.unsure = ctx.unsure;
+    }
+    its.opacity = ctx.opacity;
+    its.layer = ctx.layer;
+    its.deep = ctx.deep + 1;
+    return its;
+  };
+
   /** A frame of the same origin is read in its place; another is counted. */
   const frame = (el, style, ctx, job, depth) => {
     if (style.visibility !== "visible") return;
@@ -83,17 +123,7 @@
     const root = rootOf.call(inner);
     if (root === null) return;
     attendDocument(inner);
-    const pad = (side) => parseFloat(style[side]) || 0;
-    const ox = mine.l + clientLeftOf.call(el) + pad("paddingLeft");
-    const oy = mine.t + clientTopOf.call(el) + pad("paddingTop");
-    const its = newContext(inner, ox, oy);
-    its.win = meet(its.win, ctx.win);
-    its.absWin = its.win;
-    its.frame = meet(its.frame, ctx.clip);
-    its.ground = -1;
-    its.opacity = ctx.opacity;
-    its.layer = ctx.layer;
-    its.deep = ctx.deep + 1;
+    const its = frameContext(el, style, ctx, inner, mine);
     breakLine(job.sink);
     const before = job.sink.length;
     visit(root, its, job, depth + 1);

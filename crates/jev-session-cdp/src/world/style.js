@@ -1,52 +1,8 @@
   // What of a style hides things from a reader.
   const css = (node) => styleOf.call(globalThis, node);
 
-  /** The least opacity, after multiplying all ancestors', that counts as seen. */
-  const LEAST_OPACITY = 0.1;
   /** The least font size in CSS pixels that counts as readable. */
   const LEAST_FONT = 3;
-  /** Greatest difference of a colour channel at which text and ground count as the same colour. */
-  const SAME_COLOUR = 10;
-
-  const OPAQUE = /^rgb\((\d+), (\d+), (\d+)\)$/;
-  const WITH_ALPHA = /^rgba\((\d+), (\d+), (\d+), ([\d.e-]+)\)$/;
-  /** Colours in other notations that are remembered. */
-  const DOTS_MOST = 500;
-  const dots = new Map();
-  let easel = null;
-  /** A colour of another notation, such as oklch(), as one dot of it looks: red, green, blue, alpha. */
-  const dotOf = (text) => {
-    let dot = dots.get(text);
-    if (dot !== undefined) return dot;
-    easel ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-    easel.clearRect(0, 0, 1, 1);
-    easel.fillStyle = "rgb(1, 2, 3)";
-    easel.fillStyle = text;
-    easel.fillRect(0, 0, 1, 1);
-    const [red, green, blue, seen] = easel.getImageData(0, 0, 1, 1).data;
-    dot = { value: (red << 16) | (green << 8) | blue, alpha: seen / 255 };
-    if (dots.size >= DOTS_MOST) dots.clear();
-    dots.set(text, dot);
-    return dot;
-  };
-  /** A colour as one number; -1 when it is not opaque. */
-  const colour = (text) => {
-    const parts = OPAQUE.exec(text);
-    if (parts !== null) return (+parts[1] << 16) | (+parts[2] << 8) | +parts[3];
-    if (WITH_ALPHA.test(text)) return -1;
-    const dot = dotOf(text);
-    return dot.alpha === 1 ? dot.value : -1;
-  };
-  const alpha = (text) => {
-    const parts = WITH_ALPHA.exec(text);
-    if (parts !== null) return +parts[4];
-    return OPAQUE.test(text) ? 1 : dotOf(text).alpha;
-  };
-  const alike = (a, b) =>
-    Math.abs((a >> 16) - (b >> 16)) <= SAME_COLOUR &&
-    Math.abs(((a >> 8) & 255) - ((b >> 8) & 255)) <= SAME_COLOUR &&
-    Math.abs((a & 255) - (b & 255)) <= SAME_COLOUR;
-
   const share = (text, whole) =>
     text.endsWith("%") ? (parseFloat(text) / 100) * whole : parseFloat(text) || 0;
 
@@ -82,7 +38,7 @@
     return bottom - top < 2 || right - left < 2;
   };
 
-  /** Whether a clip path or a filter hides a box and all in it. */
+  /** Whether a clip path, a filter or a turn in space hides a box and all in it. */
   const hidesAll = (style, node) => {
     const path = style.clipPath;
     if (path !== "none") {
@@ -94,7 +50,38 @@
       const faint = /opacity\(([\d.e-]+)\)/.exec(filter);
       if (faint !== null && +faint[1] < LEAST_OPACITY) return true;
     }
-    return false;
+    return style.backfaceVisibility === "hidden" && turnedAway(style, node);
+  };
+
+  const newMatrix = (text) => new DOMMatrix(text);
+  /** How a box is turned: its own rotation and transform, one after the other. */
+  const turnOf = (style) => {
+    const turn = newMatrix();
+    const parts = /^(?:(x|y|z|[-\d.e]+ [-\d.e]+ [-\d.e]+) )?(-?[\d.e-]+)deg$/.exec(style.rotate);
+    if (parts !== null) {
+      const axis = parts[1] ?? "z";
+      const [x, y, z] = axis.length > 1 ? axis.split(" ").map(Number) : [+(axis === "x"), +(axis === "y"), +(axis === "z")];
+      turn.rotateAxisAngleSelf(x, y, z, +parts[2]);
+    }
+    return style.transform === "none" ? turn : turn.multiply(newMatrix(style.transform));
+  };
+  /** Whether a box shares the space of its children instead of laying them flat. */
+  const sharesSpace = (style) =>
+    style.transformStyle === "preserve-3d" && style.overflowX === "visible" && style.overflowY === "visible" &&
+    style.opacity === "1" && style.filter === "none" && style.clipPath === "none";
+
+  /** Whether a box shows a reader its back, counting the turns of the boxes that it shares a space with. */
+  const turnedAway = (style, node) => {
+    if (style.display === "inline") return false;
+    let turn = turnOf(style);
+    let at = drawnParent(node);
+    for (let up = 0; up < 20 && at !== null; up += 1) {
+      const its = css(at);
+      if (!sharesSpace(its)) break;
+      turn = turnOf(its).multiply(turn);
+      at = drawnParent(at);
+    }
+    return turn.inverse().m33 < 0;
   };
 
   /** Whether a box with this style holds absolutely positioned descendants. */
@@ -110,59 +97,3 @@
     style.contain !== "none" ||
     style.containerType !== "normal" ||
     style.willChange !== "auto";
-
-  /** Whether text of this style, on this ground, can be told from it. */
-  const inkShows = (node, style, ground) => {
-    const ink = style.webkitTextFillColor;
-    if (alpha(ink) < LEAST_OPACITY) {
-      // Transparent letters show a shadow, an outline or a clipped background.
-      return (
-        style.textShadow !== "none" ||
-        style.webkitTextStrokeWidth !== "0px" ||
-        paintsThroughText(node, style)
-      );
-    }
-    if (ground < 0) return true;
-    const value = colour(ink);
-    if (value < 0 || !alike(value, ground) || style.textShadow !== "none") return true;
-    return somethingBeneath(node);
-  };
-
-  const paintsThroughText = (node, style) => {
-    let at = node;
-    let its = style;
-    for (let up = 0; up < 3 && at !== null; up += 1) {
-      if (its.webkitBackgroundClip.includes("text")) return its.backgroundImage !== "none" || alpha(its.backgroundColor) >= LEAST_OPACITY;
-      at = parentElementOf.call(at);
-      if (at !== null) its = css(at);
-    }
-    return false;
-  };
-
-  /**
-   * Whether a picture or a painted box that is no ancestor lies under text that has its ancestors'
-   * colour. Looked for among the neighbours only; asked rarely, so it may cost something.
-   */
-  const somethingBeneath = (node) => {
-    const mine = box(boxOf.call(node), 0, 0);
-    let at = node;
-    for (let up = 0; up < 4 && at !== null; up += 1) {
-      const parent = parentElementOf.call(at);
-      if (parent === null) return false;
-      let seen = 0;
-      for (const other of queryIn.call(parent, "img,video,canvas,svg,picture,object,iframe,embed")) {
-        if ((seen += 1) > 40) break;
-        if (!contains.call(node, other) && shows(mine, box(boxOf.call(other), 0, 0))) return true;
-      }
-      seen = 0;
-      for (let next = firstChildOf.call(parent); next !== null; next = nextSiblingOf.call(next)) {
-        if (nodeTypeOf.call(next) !== 1 || next === at) continue;
-        if ((seen += 1) > 40) break;
-        const its = css(next);
-        const painted = its.backgroundImage !== "none" || alpha(its.backgroundColor) >= 0.5;
-        if (painted && its.display !== "none" && shows(mine, box(boxOf.call(next), 0, 0))) return true;
-      }
-      at = parent;
-    }
-    return false;
-  };

@@ -20,7 +20,7 @@
       else if (sink.gap < SPACE && !sink.fresh) sink.gap = SPACE;
       return;
     }
-    if (texts.state === UNKNOWN) texts.state = judgeText(texts);
+    if (texts.state === UNKNOWN) texts.state = judgeText(texts, job);
     if (texts.state === HIDDEN) return;
     const { ctx } = texts;
     let shown = raw;
@@ -33,7 +33,10 @@
       inWindow = shows(texts.in, ctx.win) && (raw.length < 2 || (seenBoxes(node, ctx) & 2) !== 0);
     }
     for (const entry of job.open) {
-      if (entry.el === texts.el) entry.box = texts.in;
+      if (entry.el === texts.el) {
+        entry.box = texts.in;
+        entry.text = true;
+      }
       entry.seen = true;
       if (inWindow) entry.inWindow = true;
     }
@@ -55,12 +58,12 @@
   };
 
   /** Whether the text right inside an element is seen, as far as the element's own box tells. */
-  const judgeText = (texts) => {
+  const judgeText = (texts, job) => {
     const { el, style, ctx } = texts;
     if (style.visibility !== "visible") return HIDDEN;
     const size = parseFloat(style.fontSize);
-    if (size < LEAST_FONT) return HIDDEN;
-    if (!inkShows(el, style, ctx.ground)) return HIDDEN;
+    if (size < LEAST_FONT || style.webkitTextSecurity !== "none") return HIDDEN;
+    if (!inkShows(el, style, ctx, job)) return HIDDEN;
     const boxed = texts.display !== "inline";
     if (texts.display === "contents" || (boxed && style.textIndent !== "0px")) return EACH;
     const rect = boxOf.call(el);
@@ -75,9 +78,12 @@
   const seenBoxes = (node, ctx) => {
     let seen = 0;
     let looked = 0;
+    // Through a hole too small to read through, only what fits into it is seen.
+    const narrow = !readable(ctx.clip);
     for (const rect of contentBoxes(node)) {
       if (rect.width < 0.5 || rect.height < LEAST_FONT) continue;
       const mine = box(rect, ctx.ox, ctx.oy);
+      if (narrow && !halfIn(mine, ctx.clip)) continue;
       if (shows(mine, ctx.win) && shows(mine, ctx.clip)) return 3;
       if (seen === 0 && shows(mine, ctx.clip)) seen = 1;
       if ((looked += 1) > 2000) break;
@@ -109,9 +115,21 @@
     return low;
   };
 
-  /** The text that a reader sees in one element, on one line; for names and short quotations. */
+  /** The text of an element that is drawn, wherever it lies, on one line. */
   const plainText = (el, most) => {
     const sink = newSink(most * 4);
     visit(el, NEUTRAL, newJob(sink, { nodes: 600 }), 0);
+    return line(sinkText(sink), most);
+  };
+
+  /**
+   * The text that a reader sees in an element, on one line; `inner` is the context inside it. A survey
+   * of the walk that asks saves another.
+   */
+  const seenText = (el, inner, most, survey = newSurvey()) => {
+    if (inner === null) return "";
+    const sink = newSink(most * 4);
+    const style = css(el);
+    children(el, localNameOf.call(el), style, style.display, inner, newJob(sink, { nodes: 600, survey }), 0);
     return line(sinkText(sink), most);
   };

@@ -22,6 +22,7 @@
     frames: 0,
     closedHosts: new Set(),
     covers: [],
+    survey: newSurvey(),
     /** Which node each piece of text came from; kept only when candidates are collected. */
     written: [],
     ...more,
@@ -32,12 +33,12 @@
     const clip = documentBox(of, ox, oy);
     return {
       ox, oy, clip, win, absClip: clip, absWin: win, frame: win,
-      ground: 0xffffff, opacity: 1, deep: 0, layer: ROOT_LAYER,
+      ground: canvasOf(of), unsure: false, opacity: 1, deep: 0, layer: ROOT_LAYER,
     };
   };
   const NEUTRAL = {
     ox: 0, oy: 0, clip: EVERYWHERE, win: EVERYWHERE, absClip: EVERYWHERE, absWin: EVERYWHERE,
-    frame: EVERYWHERE, ground: -1, opacity: 1, deep: 0, layer: ROOT_LAYER,
+    frame: EVERYWHERE, ground: UNKNOWN_GROUND, unsure: false, opacity: 1, deep: 0, layer: ROOT_LAYER,
   };
 
   /** Whether the walk has to stop; what is left then counts as one bad node. */
@@ -83,7 +84,7 @@
     else if (layout === INLINE || style.contentVisibility !== "hidden") children(el, tag, style, display, inner, job, depth);
 
     if (place !== null) leaveRegion(el, place, job);
-    if (collect !== null) noteHeading(el, tag, job);
+    if (collect !== null) noteHeading(el, tag, inner, job);
     if (entry !== null) end(entry, el, style, inner, job);
     if (layout === BLOCK) breakLine(sink);
     else if (layout === ATOM) sink.edge = true;
@@ -114,17 +115,18 @@
   /** The context inside a node; null when nothing in it can be seen. */
   const descend = (el, tag, style, display, ctx) => {
     const position = style.position;
-    let { clip, win, absClip, absWin, ground, opacity, layer } = ctx;
+    let { clip, win, absClip, absWin, ground, unsure, opacity, layer } = ctx;
     if (position === "absolute") {
       if (style.clip !== "auto" && oldClipHides(style.clip)) return null;
       clip = absClip;
       win = absWin;
-      ground = -1;
+      // It may have been moved from its ancestors' ground to another.
+      unsure = true;
     } else if (position === "fixed") {
       if (style.clip !== "auto" && oldClipHides(style.clip)) return null;
       clip = ctx.frame;
       win = ctx.frame;
-      ground = -1;
+      unsure = true;
     }
     const own = style.opacity;
     if (own !== "1") {
@@ -142,34 +144,72 @@
       const reach = scrolledBox(el, mine, x, y);
       const hard = { l: x === "visible" ? -1e7 : mine.l, r: x === "visible" ? 1e7 : mine.r, t: y === "visible" ? -1e7 : mine.t, b: y === "visible" ? 1e7 : mine.b };
       win = meet(win, hard);
-      // What a visible scroller can bring into view is as good as what lies in the page.
-      if (reach === null) clip = meet(clip, hard);
-      else clip = shows(mine, clip) ? reach : meet(clip, hard);
+      // What a visible scroller can bring into view is as good as what lies in the page, if it is
+      // large enough to be read there.
+      const through = reach !== null && readable(meet(mine, clip)) && clientHeightOf.call(el) >= 12 && clientWidthOf.call(el) >= 24;
+      clip = through ? reach : meet(clip, hard);
     }
     const image = style.backgroundImage;
-    if (image !== "none") ground = -1;
-    else {
-      const paint = style.backgroundColor;
-      if (paint !== "rgba(0, 0, 0, 0)" && alpha(paint) > 0) ground = colour(paint);
+    const paint = style.backgroundColor;
+    if (image !== "none" || paint !== CLEAR) {
+      ground = paintedGround(style, image, paint, ground);
+      if (unsure && alpha(paint) >= 1) unsure = false;
     }
     let contained = false;
     if (position !== "static") contained = true;
     else if (clips || absClip !== clip || absWin !== win) contained = holdsAbsolute(style);
-    if (position !== "static") layer = newLayer(layer, style, position);
+    if (position !== "static" || own !== "1") layer = newLayer(layer, style, position);
     if (contained) {
       absClip = clip;
       absWin = win;
     }
     if (
       clip === ctx.clip && win === ctx.win && absClip === ctx.absClip && absWin === ctx.absWin &&
-      ground === ctx.ground && opacity === ctx.opacity && layer === ctx.layer
+      ground === ctx.ground && unsure === ctx.unsure && opacity === ctx.opacity && layer === ctx.layer
     ) {
       return ctx;
     }
     return {
       ox: ctx.ox, oy: ctx.oy, clip, win, absClip, absWin, frame: ctx.frame,
-      ground, opacity, deep: ctx.deep, layer,
+      ground, unsure, opacity, deep: ctx.deep, layer,
     };
+  };
+
+  /**
+   * The context inside a node without a walk down to it, the same as a walk would find; null when
+   * nothing in it can be seen. `known` keeps those of ancestors, for as long as nothing moves.
+   */
+  const contextOf = (el, known = new Map()) => {
+    const chain = [];
+    let ctx;
+    for (let at = el; ; ) {
+      ctx = known.get(at);
+      if (ctx !== undefined) break;
+      if (chain.push(at) > MAX_DEPTH) return null;
+      const parent = drawnParent(at);
+      if (parent === null) {
+        ctx = documentContext(ownerDocumentOf.call(at), known);
+        break;
+      }
+      at = parent;
+    }
+    while (chain.length > 0 && ctx !== null) {
+      const node = chain.pop();
+      const style = css(node);
+      const { display } = style;
+      const gone = display === "none" || display === "" || hidesAll(style, node);
+      ctx = gone ? null : descend(node, localNameOf.call(node), style, display, ctx);
+      known.set(node, ctx);
+    }
+    return ctx;
+  };
+
+  const documentContext = (of, known) => {
+    if (of === doc) return newContext(doc, 0, 0);
+    const around = viewOf.call(of)?.frameElement ?? null;
+    const ctx = around === null ? null : contextOf(around, known);
+    if (ctx === null) return null;
+    return frameContext(around, css(around), ctx, of, box(boxOf.call(around), ctx.ox, ctx.oy));
   };
 
   /** The root's and the body's overflow is the window's own. */
