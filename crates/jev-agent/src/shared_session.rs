@@ -114,9 +114,18 @@ pub struct Handback {
     pub history: Vec<HistoryEntry>,
 }
 
-/// A wait or an act that can't be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// A run, a wait or an act that can't be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SharedError {
+    /// The contract of a run.
+    #[error("{0}")]
+    Contract(#[from] ContractError),
+    /// A run or an act was given up half-way: its future was dropped. What it sent to the page is
+    /// not known, so nothing more is sent.
+    #[error(
+        "an earlier run or act on this tab was given up half-way, so what it did is not known; close the session and open another"
+    )]
+    CutShort,
     /// The bound of a wait.
     #[error("a wait of {} ms is outside 1..={} ms", value.as_millis(), WAIT_MAX.as_millis())]
     Bound {
@@ -131,6 +140,14 @@ pub enum SharedError {
     ScopeMismatch,
 }
 
+/// Whether something that may send actions to the page is under way. It still is when its future was
+/// dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UnderWay {
+    Nothing,
+    Sending,
+}
+
 /// A tab shared between a judge and a host.
 pub struct SharedSession {
     tab: Tab,
@@ -142,6 +159,7 @@ pub struct SharedSession {
     trajectory: Option<Trajectory>,
     runs: u64,
     acts: u64,
+    under_way: UnderWay,
 }
 
 impl SharedSession {
@@ -167,21 +185,24 @@ impl SharedSession {
             trajectory: parts.trajectory,
             runs: 0,
             acts: 0,
+            under_way: UnderWay::Nothing,
         })
     }
 
     /// Drives the loop on the tab. Every exit leaves the tab as it is, and the next run goes on with
-    /// the history intact.
+    /// the history intact. Cancel a run by its token: one whose future is dropped may have an action
+    /// in flight that nobody will ever hear of, and no other is sent after it.
     ///
     /// # Errors
-    /// [`ContractError`], before anything is looked at.
+    /// [`SharedError::Contract`] and [`SharedError::CutShort`], before anything is looked at.
     pub async fn run(
         &mut self,
         task: SharedTask,
         observer: &mut dyn Observer,
         cancel: &CancellationToken,
-    ) -> Result<Handback, ContractError> {
+    ) -> Result<Handback, SharedError> {
         let contract = self.contract(&task)?;
+        self.begin()?;
         self.runs += 1;
         let id = RunId(self.runs);
         let identity = self.judge.identity();
@@ -198,16 +219,25 @@ impl SharedSession {
             .as_mut()
             .map(|trajectory| trajectory as &mut dyn Observer);
         let mut observers = Observers::new().with(Some(observer)).with(traced);
-        // The history stays here too: a run whose future is dropped must not lose it.
+        // The history stays here too: what went before a dropped run can still be shown.
         let carried = self.carried.clone();
         let (report, carried) = resume(id, contract, carried, &ports, &mut observers, cancel).await;
         drop(observers);
+        self.under_way = UnderWay::Nothing;
         self.carried = carried;
         self.metrics.run(&report);
         Ok(Handback {
             history: self.carried.history().to_vec(),
             report,
         })
+    }
+
+    /// Notes that something may be sent from here on.
+    fn begin(&mut self) -> Result<(), SharedError> {
+        match std::mem::replace(&mut self.under_way, UnderWay::Sending) {
+            UnderWay::Nothing => Ok(()),
+            UnderWay::Sending => Err(SharedError::CutShort),
+        }
     }
 
     fn contract(&self, task: &SharedTask) -> Result<Contract, ContractError> {
@@ -363,6 +393,7 @@ impl SharedSession {
         act: Act<'_>,
         deadline: Duration,
     ) -> Result<HostReceipt, SharedError> {
+        self.begin()?;
         self.acts += 1;
         if let Some(trajectory) = &mut self.trajectory {
             trajectory.host_intent(self.acts, operation, target);
@@ -375,12 +406,14 @@ impl SharedSession {
         let receipt = match done {
             Ok(receipt) => receipt,
             Err(error) => {
+                self.under_way = UnderWay::Nothing;
                 if let Some(trajectory) = &mut self.trajectory {
                     trajectory.host_failed(self.acts, error);
                 }
                 return Err(error.into());
             }
         };
+        self.under_way = UnderWay::Nothing;
         self.metrics.act(&receipt);
         if let Some(trajectory) = &mut self.trajectory {
             trajectory.host_receipt(self.acts, &receipt);

@@ -15,19 +15,20 @@ mod tests;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jev_core::access::CanonicalUrl;
 use jev_core::carried::Carried;
 use jev_core::contract::{Contract, ContractDraft, Mode};
-use jev_core::error::SessionError;
+use jev_core::error::{JudgeError, SessionError};
 use jev_core::gate::Gate;
 use jev_core::ids::{RunId, Scope};
 use jev_core::limits::{BUDGET_MIN, CLOSE_GRACE, Limits, STATE_CHARS};
 use jev_core::ports::{Judge, JudgeIdentity, JudgeKind, SessionFactory, Verifier};
+use jev_core::question::{Decision, Questionnaire};
 use jev_core::redact::Redactor;
 use jev_core::report::{Report, StepReport};
 use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;
-use jev_verify::All;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -245,8 +246,21 @@ impl Runtime {
             judged: work.judged,
             judge: self.parts.decider.identity(),
             usage: work.usage,
-            evidence: last.map_or_else(Vec::new, |report| report.evidence().to_vec()),
-            output: last.map(Report::tool_output),
+            // An earlier step's evidence is none for the task.
+            evidence: match last {
+                Some(report) if matches!(reason.status(), Status::Verified(_)) => {
+                    report.evidence().to_vec()
+                }
+                Some(_) | None => Vec::new(),
+            },
+            output: last.map(|report| {
+                let mut output = report.tool_output();
+                if output.status != reason.status() {
+                    output.status = reason.status();
+                    output.evidence.clear();
+                }
+                output
+            }),
             plan: work.plan,
             close,
             elapsed: began.elapsed(),
@@ -298,13 +312,10 @@ impl Runtime {
         for (number, step) in (1..).zip(plan.steps()) {
             let verifier: Arc<dyn Verifier> = if number < plan.steps().len() {
                 verifier(&step.criteria)?
-            } else if step.criteria.is_empty() {
-                Arc::clone(&success)
             } else {
-                Arc::new(All::new(vec![
-                    verifier(&step.criteria)?,
-                    Arc::clone(&success),
-                ]))
+                let both = step.criteria.beside(&success);
+                // Checked when the task and its plan were.
+                both.map_err(|_| Stop(Reason::OutsideStep))?
             };
             if let Some(trajectory) = &mut watchers.trajectory {
                 trajectory.step(
@@ -349,12 +360,17 @@ impl Runtime {
                 .last()
                 .and_then(|page| CanonicalUrl::parse(&page.url).ok())
                 .unwrap_or_else(|| work.task.start.clone());
-            if work.judged >= work.task.budgets.steps {
-                return Err(Stop(Reason::Steps));
-            }
+            let identity = ports.judge.identity();
             let contract = self
-                .contract(work, Some(step), &here, &ports.judge.identity())
+                .contract(work, Some(step), &here, &identity)
                 .map_err(|_| Stop(Reason::OutsideStep))?;
+            let spent = work.judged >= work.task.budgets.steps;
+            // The page in front of us is verified all the same: that costs no judgment.
+            let unasked = Ports {
+                judge: Arc::new(NoStepsLeft(identity)),
+                ..ports.clone()
+            };
+            let ports = if spent { &unasked } else { ports };
             self.runs += 1;
             let id = RunId(self.runs);
             let report = {
@@ -371,6 +387,7 @@ impl Runtime {
                 report
             };
             work.count(&report);
+            work.judged = work.judged.min(work.task.budgets.steps);
             let (status, cause) = (report.status, report.cause.clone());
             work.reports.push(report);
             if let Some(entry) = work.plan.last_mut() {
@@ -379,6 +396,9 @@ impl Runtime {
             }
             if matches!(status, Status::Verified(_)) {
                 return Ok(());
+            }
+            if spent && matches!(status, Status::JudgeError) {
+                return Err(Stop(Reason::Steps));
             }
             let refused = policy.is_some_and(|policy| policy.take_refusal().is_some());
             // Where no `none` is offered, a refused proposal ends the run as an error of the judge.
@@ -430,7 +450,11 @@ impl Runtime {
             planner.plan(request, left).await
         });
         match within(work, cancel, planning).await? {
-            Some(Ok(plan)) => Ok(plan),
+            // A planner may be anybody's: what it returns is checked again.
+            Some(Ok(plan)) => match plan.stays_inside(&work.task.access) {
+                Ok(()) => Ok(plan),
+                Err(fault) => Err(Stop(Reason::Plan(fault.into()))),
+            },
             Some(Err(error)) => Err(Stop(Reason::Plan(error))),
             None => Err(Stop(Reason::Plan(PlanError::Panicked))),
         }
@@ -487,6 +511,22 @@ impl Runtime {
             )
         }
         .check()
+    }
+}
+
+/// Stands in for a judge that may not be asked any more.
+struct NoStepsLeft(JudgeIdentity);
+
+#[async_trait]
+impl Judge for NoStepsLeft {
+    fn identity(&self) -> JudgeIdentity {
+        self.0.clone()
+    }
+
+    async fn decide(&self, _: &Questionnaire, _: Duration) -> Result<Decision, JudgeError> {
+        Err(JudgeError::Capability {
+            what: "the task's judged steps are used up".to_owned(),
+        })
     }
 }
 

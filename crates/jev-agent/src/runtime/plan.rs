@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jev_core::access::{AccessError, AccessList};
+use jev_core::access::{AccessError, AccessList, AccessPattern};
 use jev_core::contract::{ContractError, Goal};
 use jev_core::snapshot::Snapshot;
 use jev_verify::SpecError;
@@ -130,6 +130,19 @@ impl Plan {
         Ok(Self(steps?))
     }
 
+    /// Whether every step stays inside what a task allows. A plan may have been checked against
+    /// something else: whoever makes plans may be anybody.
+    ///
+    /// # Errors
+    /// [`PlanFault::Widens`], of the first pattern that does not.
+    pub fn stays_inside(&self, access: &AccessList) -> Result<(), PlanFault> {
+        for (step, planned) in (1..).zip(&self.0) {
+            let patterns = planned.access.iter().flat_map(AccessList::patterns);
+            narrower(step, patterns, access)?;
+        }
+        Ok(())
+    }
+
     /// The steps.
     #[must_use]
     pub fn steps(&self) -> &[PlanStep] {
@@ -160,12 +173,7 @@ fn check_step(
     } else {
         let list = AccessList::parse(draft.allow.iter().map(String::as_str))
             .map_err(|fault| PlanFault::Access { step, fault })?;
-        if let Some(wide) = list.patterns().iter().find(|inner| !covers(access, inner)) {
-            return Err(PlanFault::Widens {
-                step,
-                pattern: wide.to_string(),
-            });
-        }
+        narrower(step, list.patterns(), access)?;
         Some(list)
     };
     Ok(PlanStep {
@@ -173,6 +181,21 @@ fn check_step(
         criteria,
         access: narrowed,
     })
+}
+
+/// Refuses the first pattern of a step that reaches beyond a list.
+fn narrower<'a>(
+    step: usize,
+    patterns: impl IntoIterator<Item = &'a AccessPattern>,
+    access: &AccessList,
+) -> Result<(), PlanFault> {
+    match patterns.into_iter().find(|inner| !covers(access, inner)) {
+        None => Ok(()),
+        Some(wide) => Err(PlanFault::Widens {
+            step,
+            pattern: wide.to_string(),
+        }),
+    }
 }
 
 /// What a planner is given.

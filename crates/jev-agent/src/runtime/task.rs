@@ -10,7 +10,7 @@ use jev_core::gate::{Gate, GateKind};
 use jev_core::limits::{BUDGET, BUDGET_MAX_HOST, BUDGET_MIN, RECOVERIES, STEPS};
 use jev_core::policy::{ActionPolicy, Discovery, NameRule, Permission, SafeKey};
 use jev_core::ports::Verifier;
-use jev_verify::{SpecError, VerifierSpec};
+use jev_verify::{All, SpecError, UrlVerifier, VerifierSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +78,20 @@ impl Criteria {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.expect.is_empty()
+    }
+
+    /// The verifier of a last step: the task's own, and whatever the step asks for beside it. An
+    /// address alone proves nothing, but beside `success` it counts.
+    pub(super) fn beside(
+        &self,
+        success: &Arc<dyn Verifier>,
+    ) -> Result<Arc<dyn Verifier>, SpecError> {
+        let own: Arc<dyn Verifier> = match (self.expect.is_empty(), &self.expect_url) {
+            (true, None) => return Ok(Arc::clone(success)),
+            (true, Some(url)) => Arc::new(UrlVerifier::parse(url)?),
+            (false, Some(_) | None) => self.verifier()?,
+        };
+        Ok(Arc::new(All::new(vec![own, Arc::clone(success)])))
     }
 
     /// The verifier.

@@ -4,6 +4,7 @@ mod contracts;
 mod deadlines;
 mod guards;
 mod planning;
+mod steps;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -29,6 +29,8 @@ fn failed(error: SharedError) -> ToolError {
         SharedError::Bound { .. } => Arguments::wrong("seconds", "a whole number from 1 to 60"),
         SharedError::Session(error) => ToolError::Session(SessionFault::Browser(error)),
         SharedError::ScopeMismatch => ToolError::Session(SessionFault::ScopeMismatch),
+        SharedError::CutShort => ToolError::Session(SessionFault::CutShort),
+        SharedError::Contract(error) => ToolError::Contract(error),
     }
 }
 
@@ -253,7 +255,7 @@ impl Sessions {
             tokio::pin!(running);
             loop {
                 tokio::select! {
-                    back = &mut running => break back.map_err(ToolError::Contract)?,
+                    back = &mut running => break back.map_err(failed)?,
                     () = call.cancel.cancelled(), if !stop.is_cancelled() => stop.cancel(),
                 }
             }

@@ -111,6 +111,11 @@ pub enum SessionFault {
     /// The tab belongs to somebody else.
     #[error("the tab belongs to somebody else")]
     ScopeMismatch,
+    /// A call on it was given up half-way.
+    #[error(
+        "an earlier call on this session was given up half-way, so what it did is not known; close the session and open another"
+    )]
+    CutShort,
 }
 
 /// Why there is no consent.
@@ -138,9 +143,9 @@ impl ToolError {
             Self::Contract(_) => "BROWSER_CONFIGURATION_INVALID",
             Self::Session(SessionFault::Unknown) => "BROWSER_SESSION_UNKNOWN",
             Self::Session(SessionFault::Limit { .. }) => "BROWSER_SESSION_LIMIT",
-            Self::Session(SessionFault::Browser(_) | SessionFault::ScopeMismatch) => {
-                "BROWSER_SESSION_FAILED"
-            }
+            Self::Session(
+                SessionFault::Browser(_) | SessionFault::ScopeMismatch | SessionFault::CutShort,
+            ) => "BROWSER_SESSION_FAILED",
             Self::Cancelled => "BROWSER_CANCELLED",
             Self::Failed => "BROWSER_TOOL_FAILED",
         }
