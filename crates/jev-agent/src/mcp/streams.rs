@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 
+use tokio::sync::Notify;
+
 use super::Server;
 use crate::source::RunContext;
 
-/// How long a client whose stream has ended may take to open another one.
-const RETURN: Duration = Duration::from_millis(750);
+/// How long a client whose stream has ended may take to open another one. The official Python client
+/// waits a second before it does; what is kept for one that has left must be gone after two.
+const RETURN: Duration = Duration::from_millis(1_300);
 
 /// Most clients that are remembered; those that hold no stream are forgotten first.
 const KNOWN_MAX: usize = 256;
@@ -32,6 +35,10 @@ pub(super) struct Line {
     context: OnceLock<RunContext>,
     /// When it was heard of last.
     last: Mutex<Instant>,
+    /// When it asked for something last.
+    asked: Mutex<Option<Instant>>,
+    /// An answer was sent or given up.
+    answered: Notify,
 }
 
 impl Line {
@@ -42,6 +49,8 @@ impl Line {
             under_way: AtomicU32::new(0),
             context: OnceLock::new(),
             last: Mutex::new(Instant::now()),
+            asked: Mutex::new(None),
+            answered: Notify::new(),
         }
     }
 
@@ -52,6 +61,27 @@ impl Line {
 
     fn last(&self) -> MutexGuard<'_, Instant> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it is known whether a client whose stream broke then has left: it opens no other,
+    /// asks for nothing more, and waits for no answer. Says whether it has.
+    async fn has_left(&self, broke: Instant) -> bool {
+        loop {
+            let answered = self.answered.notified();
+            tokio::time::sleep(RETURN).await;
+            let asks = self.asked().is_some_and(|asked| asked > broke);
+            if asks || self.open.load(Ordering::Acquire) > 0 {
+                return false;
+            }
+            if !self.is_here() {
+                return true;
+            }
+            answered.await;
+        }
     }
 
     /// Whether it holds a stream, or waits for an answer.
@@ -123,7 +153,9 @@ pub(super) struct Asked(Arc<Line>);
 impl Asked {
     pub(super) fn new(line: Arc<Line>) -> Self {
         line.under_way.fetch_add(1, Ordering::AcqRel);
-        *line.last() = Instant::now();
+        let now = Instant::now();
+        *line.last() = now;
+        *line.asked() = Some(now);
         Self(line)
     }
 }
@@ -132,6 +164,7 @@ impl Drop for Asked {
     fn drop(&mut self) {
         *self.0.last() = Instant::now();
         self.0.under_way.fetch_sub(1, Ordering::AcqRel);
+        self.0.answered.notify_waiters();
     }
 }
 
@@ -167,8 +200,7 @@ impl Drop for Open {
         let sessions = Arc::clone(&self.sessions);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                tokio::time::sleep(RETURN).await;
-                if line.open.load(Ordering::Acquire) > 0 {
+                if !line.has_left(broke).await {
                     return;
                 }
                 if let Some(context) = line.context.get() {
@@ -176,11 +208,43 @@ impl Drop for Open {
                         tool.client_gone(context).await;
                     }
                 }
-                // One that asks for something is there, with or without a stream.
-                if !line.is_here() && *line.last() <= broke {
+                if !line.is_here() && line.asked().is_none_or(|asked| asked <= broke) {
                     forget(&sessions, &SessionId::from(line.name.as_str())).await;
                 }
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_has_left_when_it_opens_asks_and_awaits_nothing() {
+        let line = || Arc::new(Line::new("c"));
+        let began = tokio::time::Instant::now();
+        assert!(line().has_left(Instant::now()).await);
+        assert!(began.elapsed() > Duration::from_secs(1), "{began:?}");
+        // The official client's pause before it opens another stream.
+        let back = line();
+        let (left, ()) = tokio::join!(back.has_left(Instant::now()), async {
+            tokio::time::sleep(Duration::from_millis(1_050)).await;
+            back.open.fetch_add(1, Ordering::AcqRel);
+        });
+        assert!(!left);
+        // A call under way: nothing is known before it is over.
+        let (busy, began) = (line(), tokio::time::Instant::now());
+        let asked = Asked::new(Arc::clone(&busy));
+        let (left, ()) = tokio::join!(busy.has_left(Instant::now()), async {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            drop(asked);
+        });
+        assert!(left && began.elapsed() > Duration::from_secs(20));
+        // One that goes on asking without a stream is there.
+        let asking = line();
+        let broke = Instant::now();
+        drop(Asked::new(Arc::clone(&asking)));
+        assert!(!asking.has_left(broke).await);
     }
 }
