@@ -50,13 +50,16 @@ pub(crate) fn judge(command: &JudgeCommand) -> Result<Exit, UsageError> {
     }
 }
 
+/// The help of `--judge`: square brackets in a comment would be links.
+const JUDGES: &str = "Who decides: lexical, embedded, scripted:FILE, systemone:URL[#MODEL], chat:URL#MODEL, \
+     typesafe[:MODEL], openrouter[:MODEL], record:FILE=JUDGE or replay:FILE. Default: embedded when its model is \
+     installed, else lexical";
+
 /// The options that name a judge.
 #[derive(Debug, Default, Args)]
 pub(crate) struct JudgeArgs {
-    /// Who decides: lexical, embedded, scripted:FILE, systemone:URL[#MODEL], chat:URL#MODEL,
-    /// typesafe[:MODEL], openrouter[:MODEL], record:FILE=JUDGE or replay:FILE. Default: embedded
-    /// when its model is installed, else lexical.
-    #[arg(long, value_name = "JUDGE")]
+    /// Who decides.
+    #[arg(long, value_name = "JUDGE", help = JUDGES)]
     pub judge: Option<String>,
     /// Ask every choice in so many option orders, 1 to 8, and average.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
