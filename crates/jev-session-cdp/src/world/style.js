@@ -38,7 +38,7 @@
     return bottom - top < 2 || right - left < 2;
   };
 
-  /** Whether a clip path, a filter or a turn in space hides a box and all in it. */
+  /** Whether a clip path or a filter hides a box and all in it. */
   const hidesAll = (style, node) => {
     const path = style.clipPath;
     if (path !== "none") {
@@ -50,7 +50,7 @@
       const faint = /opacity\(([\d.e-]+)\)/.exec(filter);
       if (faint !== null && +faint[1] < LEAST_OPACITY) return true;
     }
-    return style.backfaceVisibility === "hidden" && turnedAway(style, node);
+    return false;
   };
 
   const newMatrix = (text) => new DOMMatrix(text);
@@ -72,7 +72,6 @@
 
   /** Whether a box shows a reader its back, counting the turns of the boxes that it shares a space with. */
   const turnedAway = (style, node) => {
-    if (style.display === "inline") return false;
     let turn = turnOf(style);
     let at = drawnParent(node);
     for (let up = 0; up < 20 && at !== null; up += 1) {

@@ -22,7 +22,7 @@
     frames: 0,
     closedHosts: new Set(),
     covers: [],
-    survey: newSurvey(),
+    survey: more.survey ?? newSurvey(),
     /** Which node each piece of text came from; kept only when candidates are collected. */
     written: [],
     ...more,
@@ -133,8 +133,9 @@
       opacity *= +own;
       if (opacity < LEAST_OPACITY) return null;
     }
-    // Neither clips an inline box.
+    // None of these works on an inline box.
     const boxed = display !== "inline" && display !== "contents";
+    if (boxed && style.backfaceVisibility === "hidden" && turnedAway(style, el)) return null;
     const x = boxed ? style.overflowX : "visible";
     const y = boxed ? style.overflowY : "visible";
     let clips = false;
