@@ -220,6 +220,11 @@ impl Boundary {
                 } else {
                     (DocumentFate::Answered { status }, Next::Done)
                 };
+                if paused.resource_type == ResourceKind::Document
+                    && tab.frame_kind(&paused.frame_id) == FrameKind::Main
+                {
+                    tab.documents.read(paused.loader(), &fetched.body);
+                }
                 self.report(paused, tab, fate);
                 self.fulfil(paused, fetched, policy).await;
                 next
