@@ -70,6 +70,10 @@
     listen.call(view, "submit", onSubmit, { capture: true });
   };
 
+  // Not a timer: those are numbered for all worlds together, so that a page can stop ours and count them.
+  const ours = globalThis.scheduler;
+  const later = Scheduler.prototype.postTask;
+
   /** Waits until `test` answers something for what is heard, or the time is over. */
   const hear = (ms, test) =>
     new Promise((resolve) => {
@@ -82,7 +86,7 @@
         if (answer !== undefined) done(answer);
       };
       waiters.add(waiter);
-      setTimeout(() => done(null), ms);
+      later.call(ours, () => done(null), { delay: ms });
     });
 
   /** When the document was parsed, or when this world came to know it; 0 before. */

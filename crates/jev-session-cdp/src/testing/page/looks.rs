@@ -350,6 +350,16 @@ pub const CASES: &[PageCase] = &[
         ],
     ),
     PageCase::new(
+        "timers_cleared",
+        "a page that stops all timers does not stop ours",
+        &[
+            Look(&[Text("SEEN text"), Labels(&["To the goal"])]),
+            Wait(Change::None),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal")]),
+        ],
+    ),
+    PageCase::new(
         "unseen_watcher",
         "a page can't see that it is looked at",
         &[
@@ -452,6 +462,7 @@ pub const CASES: &[PageCase] = &[
                 TitleHas("event focus"),
                 TitleHas("state"),
                 TitleHas("user activation"),
+                TitleHas("timers"),
             ]),
         ],
     ),
