@@ -242,8 +242,6 @@ impl Dispatch<'_> {
             };
             late = timeout_at(bound, settled).await.unwrap_or(None);
         }
-        let over = json!({"patience": 0});
-        self.reader.post(self.loader, Method::Disarm, &over);
         alive(self.reader)?;
         let done = late.as_ref().and_then(|late| late.done);
         if done == Some(Done::Vetoed) {
@@ -276,7 +274,7 @@ impl Dispatch<'_> {
     async fn late(&self) -> Option<Acted> {
         let mut in_flight = self.reader.tab().in_flight();
         let off = self.reader.scripts() == PageScripts::Off;
-        let options = json!({"patience": millis(USING), "keep": true, "off": off});
+        let options = json!({"patience": millis(USING), "off": off});
         loop {
             in_flight.wait_for(|count| *count == 0).await.ok()?;
             let asked = self

@@ -10,10 +10,14 @@
     accepted: null, vetoed: false, loose: false, late: false, until: 0, news: 0, ...more,
   });
 
-  /** An action that came to nothing yet may still lead only where it may; any other is over. */
+  /**
+   * An action that came to nothing yet may still lead only where it may. So may the click of a link,
+   * whatever came of it: what was stopped once is tried again, and a first change says nothing of
+   * what follows. Any other is over.
+   */
   const release = (mine, came) => {
     if (armed !== mine) return;
-    if (came?.done === "nothing") {
+    if (came?.done === "nothing" || mine.href !== null) {
       mine.late = true;
       mine.until = now() + LATE_MOST;
       mine.news = news;
@@ -35,6 +39,8 @@
   };
 
   const onNavigate = (event) => {
+    // An event that the page made itself leads nowhere and says nothing.
+    if (!event.isTrusted) return;
     wake("navigate");
     if (armed === null) return;
     if (armed.late) {
@@ -59,6 +65,7 @@
   };
 
   const onSubmit = (event) => {
+    if (!event.isTrusted) return;
     // The host may send a form by its own hand; where it goes is checked when it leaves.
     if (armed === null || armed.host || (armed.late && now() > armed.until)) return;
     event.preventDefault();
@@ -212,7 +219,6 @@
       return JSON.stringify(came);
     } finally {
       if (!late) release(mine, came);
-      else if (armed === mine && !options.keep) armed = null;
     }
   };
 

@@ -3,7 +3,7 @@
 use jev_core::receipt::{AppliedEffect, RejectCause, StaleCause};
 
 use super::Expect::{Candidates, Labels, Leads, NoText, Path, Refused, Text, Title};
-use super::Step::{Change, Click, Crashes, Down, Look};
+use super::Step::{Change, Click, Crashes, Down, Look, LookUntil};
 use super::{NAVIGATED, Outcome, PageCase, applied, rejected, stale};
 
 /// What becomes of actions.
@@ -185,6 +185,42 @@ pub const CASES: &[PageCase] = &[
             Look(&[Labels(&["To the goal"])]),
             Click("To the goal", rejected(RejectCause::Diverted)),
             Look(&[Title("Diverted much later")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_again",
+        "the same tried again after it was stopped",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            LookUntil(&[Title("Diverted again"), Text("SEEN over")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_after_change",
+        "the same after the page has changed",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", applied(AppliedEffect::Changed)),
+            LookUntil(&[Title("Diverted after a change"), Text("SEEN over")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_after_nothing",
+        "the same after nothing came for a while",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", applied(AppliedEffect::NoEffect)),
+            LookUntil(&[Title("Diverted after nothing"), Text("SEEN over")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_by_forgery",
+        "events that the page made itself end nothing",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            Look(&[Title("Diverted by forgery")]),
         ],
     ),
     PageCase::new(
