@@ -181,7 +181,9 @@ pub const CASES: &[PageCase] = &[
         "streamed",
         "a document and a body that arrive in pieces are waited for to their ends",
         &[
-            Look(&[Text("SEEN <title>open</title><p>SEEN one</p><p>two</p><a href=/goal>To the goal</a>")]),
+            Look(&[Text(
+                "SEEN <title>open</title><p>SEEN one</p><p>two</p><a href=/goal>To the goal</a>",
+            )]),
             Click("To the document in pieces", NAVIGATED),
             Look(&[Text("SEEN one\ntwo\nTo the goal"), Labels(&["To the goal"])]),
         ],
@@ -353,8 +355,9 @@ pub const CASES: &[PageCase] = &[
         "timers_cleared",
         "a page that stops all timers does not stop ours",
         &[
-            Look(&[Text("SEEN text"), Labels(&["To the goal"])]),
-            Wait(Change::None),
+            Look(&[Text("SEEN text"), Labels(&["To the goal", "More"])]),
+            Click("More", applied(AppliedEffect::Changed)),
+            Look(&[Text("SEEN more")]),
             Click("To the goal", NAVIGATED),
             Look(&[Title("Goal")]),
         ],
