@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::counters::{Counted, NetworkCounters};
 use super::documents::{DocumentFate, DocumentNews, FrameKind};
-use super::fetch::{Fetched, Fetcher};
+use super::fetch::{Fetched, Fetcher, Lane};
 use super::filter::{Refusal, judge};
 use super::paused::{Paused, ResourceKind};
 use super::policy::{OwnCsp, PageScripts, TabPolicy};
@@ -133,7 +133,7 @@ impl Boundary {
         match self.tabs.of_frame(&paused.frame_id) {
             Some(tab) => {
                 // Counted before anything else is read, so that a page is never taken for quiet.
-                let in_flight = InFlight::begin(&tab);
+                let in_flight = InFlight::begin(&tab, paused.network_id.as_deref());
                 tokio::spawn(async move { boundary.handle(paused, tab, in_flight).await });
                 drop(last_hop);
             }
@@ -141,7 +141,7 @@ impl Boundary {
                 tokio::spawn(async move {
                     match boundary.tabs.owner_of(&paused.frame_id).await {
                         Owner::Tab(tab) => {
-                            let in_flight = InFlight::begin(&tab);
+                            let in_flight = InFlight::begin(&tab, paused.network_id.as_deref());
                             boundary.handle(paused, tab, in_flight).await;
                         }
                         Owner::Stranger(from) => {
@@ -156,7 +156,8 @@ impl Boundary {
         }
     }
 
-    /// Decides, unless the tab is closed meanwhile: then the request is failed at once.
+    /// Decides, unless the tab is closed or the page gives the request up meanwhile: then it is failed
+    /// at once.
     async fn handle(&self, paused: Paused, tab: Arc<TabNet>, in_flight: InFlight) {
         let next = tokio::select! {
             next = self.decide(&paused, &tab) => next,
@@ -172,6 +173,10 @@ impl Boundary {
                 let id = paused.request_id;
                 self.lock_hops().insert(id.clone(), in_flight);
                 tokio::time::sleep(BETWEEN_HOPS).await;
+            () = in_flight.given_up() => {
+                self.fail(paused.session.as_ref(), &paused.request_id);
+                Next::Done
+            }
                 self.lock_hops().remove(&id);
             }
         }
@@ -205,7 +210,7 @@ impl Boundary {
         fetcher: &Fetcher,
     ) -> Next {
         match fetcher
-            .fetch(url, &paused.request.headers, &policy.caps, &tab.counters)
+            .fetch(url, headers, &policy.caps, &tab.counters, lane)
             .await
         {
             Ok(fetched) if is_download(paused, &fetched) => {
@@ -217,12 +222,18 @@ impl Boundary {
                 tab.counters.count(Counted::Allowed);
                 let (fate, next) = if fetched.is_redirect() {
                     (DocumentFate::Redirected { status }, Next::Hop)
+        let lane = if paused.resource_type == ResourceKind::Document
+            && tab.frame_kind(&paused.frame_id) == FrameKind::Main
+        {
+            Lane::Document
+        } else {
+            Lane::Rest
+        };
+        let headers = &paused.request.headers;
                 } else {
                     (DocumentFate::Answered { status }, Next::Done)
                 };
-                if paused.resource_type == ResourceKind::Document
-                    && tab.frame_kind(&paused.frame_id) == FrameKind::Main
-                {
+                if lane == Lane::Document {
                     tab.documents.read(paused.loader(), &fetched.body);
                 }
                 self.report(paused, tab, fate);

@@ -1,9 +1,10 @@
 //! The part of the table that is about acting.
 
 use jev_core::receipt::{AppliedEffect, RejectCause, StaleCause};
+use jev_core::snapshot::Settled;
 
-use super::Expect::{Candidates, Labels, Leads, NoText, Path, Refused, Text, Title};
-use super::Step::{Change, Click, Crashes, Down, Look, LookUntil};
+use super::Expect::{Candidates, Labels, Leads, NoText, Path, Refused, Rest, Text, Title};
+use super::Step::{Back, Change, Click, Crashes, Down, Look, LookUntil};
 use super::{NAVIGATED, Outcome, PageCase, applied, rejected, stale};
 
 /// What becomes of actions.
@@ -329,3 +330,22 @@ pub const CASES: &[PageCase] = &[
         &[Look(&[Text("SEEN before")]), Crashes("To the goal")],
     ),
 ];
+    PageCase::new(
+        "hanging",
+        "what a page asks for and never gets keeps nobody on it, nor the next page busy",
+        &[
+            Look(&[Rest(Settled::No), Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal"), Rest(Settled::Yes)]),
+            Look(&[Title("Goal"), Rest(Settled::Yes)]),
+        ],
+    ),
+    PageCase::new(
+        "hanging",
+        "what the page itself gives up is over",
+        &[
+            Look(&[Rest(Settled::No)]),
+            Change,
+            Look(&[Text("SEEN given up"), Rest(Settled::Yes)]),
+        ],
+    ),

@@ -52,12 +52,17 @@ fn answer(asked: &Asked, folder: &Path, elsewhere: &str) -> Reply {
             headers: vec![("content-disposition".into(), "attachment".into())],
             body: b"file".to_vec(),
         },
+        "/hang" => Reply::Silence,
         "/huge" => Reply::of("text/html", vec![b'x'; HUGE]),
         "/endless" => Reply::Endless,
         "/dribble" => Reply::Dribble(Duration::from_secs(1)),
         "/streamed" => Reply::Pieces(
             SLOW,
-            &["<p>SEEN one</p>", "<p>two</p><a href=/g", "oal>To the goal</a>"],
+            &[
+                "<p>SEEN one</p>",
+                "<p>two</p><a href=/g",
+                "oal>To the goal</a>",
+            ],
         ),
         "/slow/one" => Reply::Later(SLOW, "one"),
         "/slow/two" => Reply::Later(SLOW, "two"),
