@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use jev_core::access::CanonicalUrl;
 use jev_core::error::FetchFault;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::counters::{Counted, NetworkCounters};
 use super::documents::{DocumentFate, DocumentNews, FrameKind};
@@ -60,7 +61,14 @@ pub(crate) struct Boundary {
     /// What belongs to no tab.
     pub(crate) counters: Arc<NetworkCounters>,
     /// Requests answered with a redirect whose next hop has not arrived yet.
-    hops: Mutex<HashMap<String, InFlight>>,
+    hops: Mutex<HashMap<String, Hop>>,
+}
+
+/// A request between two hops. Its other end hears when this goes.
+#[derive(Debug)]
+struct Hop {
+    _in_flight: InFlight,
+    _waits: oneshot::Sender<()>,
 }
 
 /// What follows a request.
@@ -165,24 +173,29 @@ impl Boundary {
                 self.fail(paused.session.as_ref(), &paused.request_id);
                 Next::Done
             }
+            () = in_flight.given_up() => {
+                self.fail(paused.session.as_ref(), &paused.request_id);
+                Next::Done
+            }
         };
         match next {
             Next::Done => drop(in_flight),
             Next::Hop => {
                 // Between two hops nothing is held, and still the page is not quiet.
                 let id = paused.request_id;
-                self.lock_hops().insert(id.clone(), in_flight);
-                tokio::time::sleep(BETWEEN_HOPS).await;
-            () = in_flight.given_up() => {
-                self.fail(paused.session.as_ref(), &paused.request_id);
-                Next::Done
-            }
+                let (waits, gone) = oneshot::channel();
+                let hop = Hop {
+                    _in_flight: in_flight,
+                    _waits: waits,
+                };
+                self.lock_hops().insert(id.clone(), hop);
+                let _ = tokio::time::timeout(BETWEEN_HOPS, gone).await;
                 self.lock_hops().remove(&id);
             }
         }
     }
 
-    fn lock_hops(&self) -> MutexGuard<'_, HashMap<String, InFlight>> {
+    fn lock_hops(&self) -> MutexGuard<'_, HashMap<String, Hop>> {
         self.hops.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -209,6 +222,14 @@ impl Boundary {
         policy: &TabPolicy,
         fetcher: &Fetcher,
     ) -> Next {
+        let lane = if paused.resource_type == ResourceKind::Document
+            && tab.frame_kind(&paused.frame_id) == FrameKind::Main
+        {
+            Lane::Document
+        } else {
+            Lane::Rest
+        };
+        let headers = &paused.request.headers;
         match fetcher
             .fetch(url, headers, &policy.caps, &tab.counters, lane)
             .await
@@ -222,19 +243,12 @@ impl Boundary {
                 tab.counters.count(Counted::Allowed);
                 let (fate, next) = if fetched.is_redirect() {
                     (DocumentFate::Redirected { status }, Next::Hop)
-        let lane = if paused.resource_type == ResourceKind::Document
-            && tab.frame_kind(&paused.frame_id) == FrameKind::Main
-        {
-            Lane::Document
-        } else {
-            Lane::Rest
-        };
-        let headers = &paused.request.headers;
                 } else {
                     (DocumentFate::Answered { status }, Next::Done)
                 };
                 if lane == Lane::Document {
                     tab.documents.read(paused.loader(), &fetched.body);
+                    tab.answered(paused.loader());
                 }
                 self.report(paused, tab, fate);
                 self.fulfil(paused, fetched, policy).await;
