@@ -38,6 +38,26 @@
     return allow.some(([kind, text]) => (kind === "exact" ? plain === text : plain.startsWith(text)));
   };
 
+  const placeOf = (url) => url.split(/[?#]/, 1)[0];
+
+  /** Whether a navigation hands a form over, also one that only asks: its fields stand in the address. */
+  const handsOver = (event) => {
+    if (event.formData !== null) return true;
+    const from = event.sourceElement;
+    if (from instanceof Element) {
+      const tag = localNameOf.call(from);
+      if (tag === "form" || tag === "button" || tag === "input") return true;
+    }
+    if (from !== undefined || armed.href !== null) return false;
+    // A browser that does not say from where it came.
+    const to = placeOf(event.destination.url);
+    const leads = (form) => {
+      const action = getAttribute.call(form, "action") ?? "";
+      return URL.canParse(action, baseUriOf.call(form)) && placeOf(new URL(action, baseUriOf.call(form)).href) === to;
+    };
+    return [...documentQuery.call(doc, "form")].some(leads);
+  };
+
   const onNavigate = (event) => {
     // An event that the page made itself leads nowhere and says nothing.
     if (!event.isTrusted) return;
@@ -52,7 +72,7 @@
     const same = event.destination.sameDocument || event.hashChange;
     const wanted = armed.href !== null && withoutHash(url) === withoutHash(armed.href);
     const ok =
-      event.downloadRequest === null && event.formData === null &&
+      event.downloadRequest === null && (armed.host ? event.formData === null : !handsOver(event)) &&
       (wanted || ((same || armed.href === null) && permitted(url, armed.allow)));
     if (ok || !event.cancelable) {
       armed.accepted = { event, same, own: event.target === globalThis.navigation };
@@ -163,6 +183,8 @@
     });
     armed = mine;
     let came = null;
+    attendDocument(doc);
+    attendDocument(ownerDocumentOf.call(el));
     try {
       if (href !== null && opensElsewhere(el)) globalThis.location.assign(href);
       else if (el instanceof HTMLElement || namespaceOf.call(el) === HTML) nativeClick.call(el);
@@ -206,6 +228,7 @@
     const before = changes;
     armed = expecting({ allow: permit.allow, moved: () => places() !== place, before });
     return JSON.stringify({ done: "armed" });
+    attendDocument(doc);
   };
   /** Says what came of an action that was expected, or of one that had come to nothing before. */
   const disarm = async (options) => {

@@ -81,6 +81,7 @@
       // What becomes of a frame is not told here.
       return { settled: complete, still: complete && queryOne.call(doc, "iframe,frame,object,embed") === null };
     }
+    attendWindow(globalThis);
     const end = now() + cap;
     const left = () => Math.max(0, end - now());
     ticks = new WeakMap();
