@@ -130,8 +130,8 @@ impl Dispatch<'_> {
         let done = match permit.into_action() {
             Action::Click { target } => self.click(ground, &target).await,
             Action::Scroll { direction, pages } => self.scroll(ground, direction, pages).await,
-            Action::Back => self.back().await,
-            Action::Reload => self.reload().await,
+            Action::Back => self.back(ground).await,
+            Action::Reload => self.reload(ground).await,
             Action::Press { key } => {
                 if self.request.actions.keys.contains(&key) {
                     self.press(ground, keys::stroke(key)).await
@@ -344,19 +344,30 @@ impl Dispatch<'_> {
         sent.await.map(drop).map_err(|error| Stop::of_edge(&error))
     }
 
-    async fn back(&self) -> Result<Receipt, Stop> {
+    /// Whether the page is the one that was judged, at its address. Nothing is sent by asking.
+    async fn still_here(&self, ground: &Value) -> Result<(), Stop> {
+        match self.enter(Method::Ground, ground).await {
+            Ok(_) => Ok(()),
+            Err(Stop::Error(failed)) => Err(Stop::Error(DispatchError {
+                sent: Sent::SurelyNot,
+                ..failed
+            })),
+            Err(stop @ Stop::Receipt(_)) => Err(stop),
+        }
+    }
+
+    async fn back(&self, ground: Value) -> Result<Receipt, Stop> {
         if self.request.actions.back == Permission::Denied {
             return Ok(Receipt::Rejected(RejectCause::Unsupported));
         }
-        let history = self
-            .reader
-            .ask(
-                "Page.getNavigationHistory",
-                json!({}),
-                self.left().min(HUNG),
-            )
-            .await
-            .map_err(|error| Stop::of_edge(&error))?;
+        let bound = self.left().min(HUNG);
+        let (ground, history) = tokio::join!(
+            self.still_here(&ground),
+            self.reader
+                .ask("Page.getNavigationHistory", json!({}), bound)
+        );
+        ground?;
+        let history = history.map_err(|error| Stop::of_edge(&error))?;
         let current = history.get("currentIndex").and_then(Value::as_u64);
         let before = current
             .and_then(|current| current.checked_sub(1))
@@ -389,10 +400,11 @@ impl Dispatch<'_> {
         follow(self.reader, self.request, &mut mark, &expected, self.end).await
     }
 
-    async fn reload(&self) -> Result<Receipt, Stop> {
+    async fn reload(&self, ground: Value) -> Result<Receipt, Stop> {
         if self.request.actions.reload == Permission::Denied {
             return Ok(Receipt::Rejected(RejectCause::Unsupported));
         }
+        self.still_here(&ground).await?;
         let mut mark = Mark::here(self.reader);
         let asked = self
             .reader

@@ -245,8 +245,16 @@
     }
   };
 
+  /** Whether the page is the one that was judged. What comes next is an action from outside. */
+  const ground = (permit) => {
+    const stale = staleGround(permit);
+    if (stale === null) armed = null;
+    return JSON.stringify(stale ?? { done: "armed" });
+  };
+
   const scroll = (permit) => {
-    if (permit.epoch !== epoch || document !== doc) return JSON.stringify({ stale: "document" });
+    const stale = staleGround(permit);
+    if (stale !== null) return JSON.stringify(stale);
     const at = mainScroller();
     if (at === null) return JSON.stringify({ moved: false });
     return scrollBy(at, at === scrollerOf.call(doc) ? innerHeight : clientHeightOf.call(at), permit.pages, permit.down);
