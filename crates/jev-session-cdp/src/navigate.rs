@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jev_core::error::{DispatchError, Sent, SessionError, Stage};
+use jev_core::error::{DispatchError, Sent, SessionError};
 use jev_core::ports::OpenRequest;
 use jev_core::receipt::{AppliedEffect, Receipt};
 use tokio::time::{Instant, timeout_at};
@@ -14,6 +14,13 @@ use crate::reader::Reader;
 
 /// How long a navigation that the page announced may take to begin.
 const BEGIN: Duration = Duration::from_millis(1000);
+
+/// How long a navigation may take to begin after the address has changed to where it leads: a page
+/// can have changed it before. Without one, the page itself showed what the link leads to.
+const BEGIN_AFTER_MOVE: Duration = Duration::from_millis(100);
+
+/// Kept of a deadline, so that a navigation that was seen to begin is told before it.
+const TELLING: Duration = Duration::from_millis(200);
 
 /// Where things stood before an action.
 #[derive(Debug)]
@@ -117,6 +124,8 @@ pub(crate) async fn follow(
             AppliedEffect::NoEffect
         }));
     };
+    let left = end.saturating_duration_since(Instant::now());
+    let end = end - TELLING.min(left / 10);
     loop {
         if let Some(fate) = fate_of(reader, mark, &loader, expected) {
             let effect = effect_of(reader, request, fate, &loader, expected);
@@ -132,11 +141,8 @@ pub(crate) async fn follow(
         match timeout_at(end, changed).await {
             Ok(true) => {}
             Ok(false) => return Err(lost(SessionError::Disconnected)),
-            Err(_) => {
-                return Err(lost(SessionError::Hung {
-                    stage: Stage::Dispatch,
-                }));
-            }
+            // It was carried out, and so it is told: only what it brings did not come in time.
+            Err(_) => return Ok(Receipt::Applied(AppliedEffect::DestinationFailed)),
         }
     }
 }
