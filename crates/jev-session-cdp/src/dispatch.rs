@@ -207,8 +207,8 @@ impl Dispatch<'_> {
                 };
                 return follow(self.reader, self.request, &mut mark, &expected, self.end).await;
             }
-            Some(Done::SameDocument) => AppliedEffect::SameDocument,
-            Some(Done::Vetoed) => return Ok(Receipt::Rejected(RejectCause::Diverted)),
+            Some(Done::SameDocument) => moved_to(&acted.url, acted.href.as_deref()),
+            Some(Done::Vetoed) => return Ok(self.diverted(&mark)),
             Some(Done::Changed) => AppliedEffect::Changed,
             Some(Done::Nothing) => return self.slow_outcome(mark, acted.href).await,
             Some(Done::Armed) | None => {
@@ -245,9 +245,14 @@ impl Dispatch<'_> {
         alive(self.reader)?;
         let done = late.as_ref().and_then(|late| late.done);
         if done == Some(Done::Vetoed) {
-            return Ok(Receipt::Rejected(RejectCause::Diverted));
+            return Ok(self.diverted(&mark));
         }
         let now = self.reader.page().borrow().clone();
+        let moved = late
+            .as_ref()
+            .filter(|_| done == Some(Done::SameDocument))
+            .map(|late| moved_to(&late.url, href.as_deref()))
+            .or_else(|| moved_since(&now, &mark, href.as_deref()));
         let navigating = late.filter(|_| done == Some(Done::Navigating));
         if now.own.count > mark.starts || navigating.is_some() {
             let own = navigating.as_ref().is_none_or(|late| late.own);
@@ -268,6 +273,18 @@ impl Dispatch<'_> {
             AppliedEffect::NoEffect
         };
         Ok(Receipt::Applied(effect))
+    }
+
+    /// The click was stopped from leading elsewhere. When the page had asked for something by then,
+    /// it was carried out all the same.
+    fn diverted(&self, mark: &Mark) -> Receipt {
+        let asked = self.reader.page().borrow().asked > mark.asked
+            || self.reader.tab().counters().counts().allowed > mark.allowed;
+        if asked {
+            Receipt::Applied(AppliedEffect::DestinationRefused)
+        } else {
+            Receipt::Rejected(RejectCause::Diverted)
+        }
     }
 
     /// Waits until all that was asked for has come and been made use of; what the world says then.

@@ -34,6 +34,10 @@ pub(crate) struct Mark {
     pub(crate) dialogs: u64,
     /// Requests answered.
     pub(crate) allowed: u64,
+    /// Requests that the page made.
+    pub(crate) asked: u64,
+    /// The document's address.
+    pub(crate) url: String,
     news: DocumentStream,
 }
 
@@ -50,6 +54,8 @@ impl Mark {
             downloads: page.downloads,
             dialogs: page.dialogs,
             allowed: reader.tab().counters().counts().allowed,
+            asked: page.asked,
+            url: page.main.url.clone(),
             news,
         }
     }
