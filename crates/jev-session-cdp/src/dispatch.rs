@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::CdpError;
 use crate::keys;
-use crate::navigate::{Expected, Mark, alive, follow};
+use crate::navigate::{Expected, Mark, alive, follow, place};
 use crate::network::policy::PageScripts;
 use crate::page::Page;
 use crate::reader::{HUNG, Lost, Reader};
@@ -263,8 +263,8 @@ impl Dispatch<'_> {
             };
             return follow(self.reader, self.request, &mut mark, &expected, self.end).await;
         }
-        let effect = if now.moves > mark.moves || done == Some(Done::SameDocument) {
-            AppliedEffect::SameDocument
+        let effect = if let Some(moved) = moved {
+            moved
         } else if now.downloads > mark.downloads {
             AppliedEffect::DestinationRefused
         } else if done == Some(Done::Changed) || now.dialogs > mark.dialogs {
@@ -437,6 +437,26 @@ impl Dispatch<'_> {
             Err(error) => Err(Stop::of_edge(&error)),
         }
     }
+}
+
+/// What an address within the document says of a click: a link that leads to one place and shows
+/// itself at another did not do what it said.
+fn moved_to(url: &str, href: Option<&str>) -> AppliedEffect {
+    if href.is_none_or(|href| place(href) == place(url)) {
+        AppliedEffect::SameDocument
+    } else {
+        AppliedEffect::DestinationRefused
+    }
+}
+
+/// The same of all moves since the mark; none when the document only stayed where it was.
+fn moved_since(page: &Page, mark: &Mark, href: Option<&str>) -> Option<AppliedEffect> {
+    let as_said = |url: &&str| moved_to(url, href) == AppliedEffect::SameDocument;
+    let left = |url: &&str| place(url) != place(&mark.url);
+    let mut moves = page.moved_after(mark.moves);
+    let arrived = page.moved_after(mark.moves).find(as_said);
+    let url = arrived.or_else(|| moves.find(left))?;
+    Some(moved_to(url, href))
 }
 
 pub(crate) fn millis(duration: Duration) -> u64 {

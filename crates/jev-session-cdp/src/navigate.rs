@@ -92,6 +92,15 @@ impl Expected {
     }
 }
 
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// A navigation or a move.
+    ForEither,
+    /// A navigation.
+    ForIt,
+}
+
 /// What became of a loader.
 enum Fate {
     Committed,
@@ -109,18 +118,27 @@ pub(crate) async fn follow(
     end: Instant,
 ) -> Result<Receipt, Stop> {
     let mut page = reader.page();
-    let (loader, moved) = {
+    let mut loader = None;
+    let mut moved = false;
+    // A move is no answer yet: the page can change its address and then be left.
+    for (bound, patience) in [
+        (BEGIN, Patience::ForEither),
+        (BEGIN_AFTER_MOVE, Patience::ForIt),
+    ] {
         let begun = page.wait_for(|page| {
             loader_of(page, mark, expected).is_some()
-                || page.moves > mark.moves
+                || (patience == Patience::ForEither && has_moved(page, mark, expected))
                 || page.crashed
                 || page.ended
         });
-        match timeout_at(end.min(Instant::now() + BEGIN), begun).await {
-            Ok(Ok(page)) => (loader_of(&page, mark, expected), page.moves > mark.moves),
-            Ok(Err(_)) | Err(_) => (None, false),
+        if let Ok(Ok(page)) = timeout_at(end.min(Instant::now() + bound), begun).await {
+            loader = loader_of(&page, mark, expected);
+            moved = has_moved(&page, mark, expected);
         }
-    };
+        if loader.is_some() || !moved {
+            break;
+        }
+    }
     alive(reader)?;
     let Some(loader) = loader else {
         // The page turned it into a move within the document, or took it back.
@@ -191,6 +209,18 @@ fn loader_of(page: &Page, mark: &Mark, expected: &Expected) -> Option<String> {
     named
         .or_else(|| fresh().next())
         .map(|started| started.loader.clone())
+}
+
+/// Whether the tab's own document moved to where the navigation was to lead.
+fn has_moved(page: &Page, mark: &Mark, expected: &Expected) -> bool {
+    let mut moves = page.moved_after(mark.moves);
+    let url = expected.url.as_deref().map(plain);
+    moves.any(|moved| url.is_none_or(|url| plain(moved) == url))
+}
+
+/// An address without its query and its fragment.
+pub(crate) fn place(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// An address without its fragment.

@@ -112,6 +112,13 @@ impl Page {
         !self.loading.is_empty()
     }
 
+    /// The addresses that the tab's own document got after its first `count` moves.
+    pub(crate) fn moved_after(&self, count: u64) -> impl Iterator<Item = &str> {
+        let fresh = usize::try_from(self.moves.saturating_sub(count)).unwrap_or(usize::MAX);
+        let skip = self.moved.len().saturating_sub(fresh);
+        self.moved.iter().skip(skip).map(String::as_str)
+    }
+
     fn end_load(&mut self, frame: &str) {
         if self.loading.remove(frame) {
             self.loads += 1;

@@ -74,6 +74,8 @@
     const ok =
       event.downloadRequest === null && (armed.host ? event.formData === null : !handsOver(event)) &&
       (wanted || ((same || armed.href === null) && permitted(url, armed.allow)));
+    // Such as the place scrolled to, kept in the history before a link is followed: not where it leads.
+    if (ok && same && !wanted && armed.href !== null && placeOf(url) === placeOf(location.href) && placeOf(url) !== placeOf(armed.href)) return;
     if (ok || !event.cancelable) {
       armed.accepted = { event, same, own: event.target === globalThis.navigation };
       if (!ok) armed.loose = true;
@@ -181,10 +183,10 @@
       href, allow, host, navigation: viewOf.call(ownerDocumentOf.call(el)).navigation,
       moved: () => places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record,
     });
-    armed = mine;
-    let came = null;
     attendDocument(doc);
     attendDocument(ownerDocumentOf.call(el));
+    armed = mine;
+    let came = null;
     try {
       if (href !== null && opensElsewhere(el)) globalThis.location.assign(href);
       else if (el instanceof HTMLElement || namespaceOf.call(el) === HTML) nativeClick.call(el);
@@ -226,9 +228,9 @@
     if (stale !== null) return JSON.stringify(stale);
     const place = places();
     const before = changes;
+    attendDocument(doc);
     armed = expecting({ allow: permit.allow, moved: () => places() !== place, before });
     return JSON.stringify({ done: "armed" });
-    attendDocument(doc);
   };
   /** Says what came of an action that was expected, or of one that had come to nothing before. */
   const disarm = async (options) => {
