@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::CdpError;
 use crate::keys;
-use crate::navigate::{Expected, Mark, alive, follow};
+use crate::navigate::{Expected, Mark, alive, follow, place};
 use crate::network::policy::PageScripts;
 use crate::page::Page;
 use crate::reader::{HUNG, Lost, Reader};
@@ -130,8 +130,8 @@ impl Dispatch<'_> {
         let done = match permit.into_action() {
             Action::Click { target } => self.click(ground, &target).await,
             Action::Scroll { direction, pages } => self.scroll(ground, direction, pages).await,
-            Action::Back => self.back().await,
-            Action::Reload => self.reload().await,
+            Action::Back => self.back(ground).await,
+            Action::Reload => self.reload(ground).await,
             Action::Press { key } => {
                 if self.request.actions.keys.contains(&key) {
                     self.press(ground, keys::stroke(key)).await
@@ -207,8 +207,8 @@ impl Dispatch<'_> {
                 };
                 return follow(self.reader, self.request, &mut mark, &expected, self.end).await;
             }
-            Some(Done::SameDocument) => AppliedEffect::SameDocument,
-            Some(Done::Vetoed) => return Ok(Receipt::Rejected(RejectCause::Diverted)),
+            Some(Done::SameDocument) => moved_to(&acted.url, acted.href.as_deref()),
+            Some(Done::Vetoed) => return Ok(self.diverted(&mark)),
             Some(Done::Changed) => AppliedEffect::Changed,
             Some(Done::Nothing) => return self.slow_outcome(mark, acted.href).await,
             Some(Done::Armed) | None => {
@@ -242,14 +242,17 @@ impl Dispatch<'_> {
             };
             late = timeout_at(bound, settled).await.unwrap_or(None);
         }
-        let over = json!({"patience": 0});
-        self.reader.post(self.loader, Method::Disarm, &over);
         alive(self.reader)?;
         let done = late.as_ref().and_then(|late| late.done);
         if done == Some(Done::Vetoed) {
-            return Ok(Receipt::Rejected(RejectCause::Diverted));
+            return Ok(self.diverted(&mark));
         }
         let now = self.reader.page().borrow().clone();
+        let moved = late
+            .as_ref()
+            .filter(|_| done == Some(Done::SameDocument))
+            .map(|late| moved_to(&late.url, href.as_deref()))
+            .or_else(|| moved_since(&now, &mark, href.as_deref()));
         let navigating = late.filter(|_| done == Some(Done::Navigating));
         if now.own.count > mark.starts || navigating.is_some() {
             let own = navigating.as_ref().is_none_or(|late| late.own);
@@ -260,8 +263,8 @@ impl Dispatch<'_> {
             };
             return follow(self.reader, self.request, &mut mark, &expected, self.end).await;
         }
-        let effect = if now.moves > mark.moves || done == Some(Done::SameDocument) {
-            AppliedEffect::SameDocument
+        let effect = if let Some(moved) = moved {
+            moved
         } else if now.downloads > mark.downloads {
             AppliedEffect::DestinationRefused
         } else if done == Some(Done::Changed) || now.dialogs > mark.dialogs {
@@ -272,11 +275,23 @@ impl Dispatch<'_> {
         Ok(Receipt::Applied(effect))
     }
 
+    /// The click was stopped from leading elsewhere. When the page had asked for something by then,
+    /// it was carried out all the same.
+    fn diverted(&self, mark: &Mark) -> Receipt {
+        let asked = self.reader.page().borrow().asked > mark.asked
+            || self.reader.tab().counters().counts().allowed > mark.allowed;
+        if asked {
+            Receipt::Applied(AppliedEffect::DestinationRefused)
+        } else {
+            Receipt::Rejected(RejectCause::Diverted)
+        }
+    }
+
     /// Waits until all that was asked for has come and been made use of; what the world says then.
     async fn late(&self) -> Option<Acted> {
         let mut in_flight = self.reader.tab().in_flight();
         let off = self.reader.scripts() == PageScripts::Off;
-        let options = json!({"patience": millis(USING), "keep": true, "off": off});
+        let options = json!({"patience": millis(USING), "off": off});
         loop {
             in_flight.wait_for(|count| *count == 0).await.ok()?;
             let asked = self
@@ -346,19 +361,30 @@ impl Dispatch<'_> {
         sent.await.map(drop).map_err(|error| Stop::of_edge(&error))
     }
 
-    async fn back(&self) -> Result<Receipt, Stop> {
+    /// Whether the page is the one that was judged, at its address. Nothing is sent by asking.
+    async fn still_here(&self, ground: &Value) -> Result<(), Stop> {
+        match self.enter(Method::Ground, ground).await {
+            Ok(_) => Ok(()),
+            Err(Stop::Error(failed)) => Err(Stop::Error(DispatchError {
+                sent: Sent::SurelyNot,
+                ..failed
+            })),
+            Err(stop @ Stop::Receipt(_)) => Err(stop),
+        }
+    }
+
+    async fn back(&self, ground: Value) -> Result<Receipt, Stop> {
         if self.request.actions.back == Permission::Denied {
             return Ok(Receipt::Rejected(RejectCause::Unsupported));
         }
-        let history = self
-            .reader
-            .ask(
-                "Page.getNavigationHistory",
-                json!({}),
-                self.left().min(HUNG),
-            )
-            .await
-            .map_err(|error| Stop::of_edge(&error))?;
+        let bound = self.left().min(HUNG);
+        let (ground, history) = tokio::join!(
+            self.still_here(&ground),
+            self.reader
+                .ask("Page.getNavigationHistory", json!({}), bound)
+        );
+        ground?;
+        let history = history.map_err(|error| Stop::of_edge(&error))?;
         let current = history.get("currentIndex").and_then(Value::as_u64);
         let before = current
             .and_then(|current| current.checked_sub(1))
@@ -391,10 +417,11 @@ impl Dispatch<'_> {
         follow(self.reader, self.request, &mut mark, &expected, self.end).await
     }
 
-    async fn reload(&self) -> Result<Receipt, Stop> {
+    async fn reload(&self, ground: Value) -> Result<Receipt, Stop> {
         if self.request.actions.reload == Permission::Denied {
             return Ok(Receipt::Rejected(RejectCause::Unsupported));
         }
+        self.still_here(&ground).await?;
         let mut mark = Mark::here(self.reader);
         let asked = self
             .reader
@@ -410,6 +437,26 @@ impl Dispatch<'_> {
             Err(error) => Err(Stop::of_edge(&error)),
         }
     }
+}
+
+/// What an address within the document says of a click: a link that leads to one place and shows
+/// itself at another did not do what it said.
+fn moved_to(url: &str, href: Option<&str>) -> AppliedEffect {
+    if href.is_none_or(|href| place(href) == place(url)) {
+        AppliedEffect::SameDocument
+    } else {
+        AppliedEffect::DestinationRefused
+    }
+}
+
+/// The same of all moves since the mark; none when the document only stayed where it was.
+fn moved_since(page: &Page, mark: &Mark, href: Option<&str>) -> Option<AppliedEffect> {
+    let as_said = |url: &&str| moved_to(url, href) == AppliedEffect::SameDocument;
+    let left = |url: &&str| place(url) != place(&mark.url);
+    let mut moves = page.moved_after(mark.moves);
+    let arrived = page.moved_after(mark.moves).find(as_said);
+    let url = arrived.or_else(|| moves.find(left))?;
+    Some(moved_to(url, href))
 }
 
 pub(crate) fn millis(duration: Duration) -> u64 {

@@ -118,6 +118,21 @@ impl Watcher {
                         self.net.documents.forget(frame);
                     }
                 }
+                "Page.frameNavigated" => {
+                    let frame = params.get("frame").unwrap_or(&Value::Null);
+                    let of = |name: &str| frame.get(name).and_then(Value::as_str);
+                    if let (Some(id), Some(loader)) = (of("id"), of("loaderId"))
+                        && id == self.net.main_frame
+                    {
+                        self.net.committed(loader);
+                    }
+                }
+                "Network.loadingFailed" => {
+                    let canceled = params.get("canceled").and_then(Value::as_bool);
+                    if let (Some(id), Some(true)) = (field("requestId"), canceled) {
+                        self.net.give_up(id);
+                    }
+                }
                 "Page.javascriptDialogOpening" => self.dismiss(field("type")),
                 // Only where requests are held by session.
                 "Fetch.requestPaused" => self.boundary.paused(params, Some(&self.session)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jev_core::error::{DispatchError, Sent, SessionError, Stage};
+use jev_core::error::{DispatchError, Sent, SessionError};
 use jev_core::ports::OpenRequest;
 use jev_core::receipt::{AppliedEffect, Receipt};
 use tokio::time::{Instant, timeout_at};
@@ -14,6 +14,13 @@ use crate::reader::Reader;
 
 /// How long a navigation that the page announced may take to begin.
 const BEGIN: Duration = Duration::from_millis(1000);
+
+/// How long a navigation may take to begin after the address has changed to where it leads: a page
+/// can have changed it before. Without one, the page itself showed what the link leads to.
+const BEGIN_AFTER_MOVE: Duration = Duration::from_millis(100);
+
+/// Kept of a deadline, so that a navigation that was seen to begin is told before it.
+const TELLING: Duration = Duration::from_millis(200);
 
 /// Where things stood before an action.
 #[derive(Debug)]
@@ -27,6 +34,10 @@ pub(crate) struct Mark {
     pub(crate) dialogs: u64,
     /// Requests answered.
     pub(crate) allowed: u64,
+    /// Requests that the page made.
+    pub(crate) asked: u64,
+    /// The document's address.
+    pub(crate) url: String,
     news: DocumentStream,
 }
 
@@ -43,6 +54,8 @@ impl Mark {
             downloads: page.downloads,
             dialogs: page.dialogs,
             allowed: reader.tab().counters().counts().allowed,
+            asked: page.asked,
+            url: page.main.url.clone(),
             news,
         }
     }
@@ -79,6 +92,15 @@ impl Expected {
     }
 }
 
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// A navigation or a move.
+    ForEither,
+    /// A navigation.
+    ForIt,
+}
+
 /// What became of a loader.
 enum Fate {
     Committed,
@@ -96,18 +118,27 @@ pub(crate) async fn follow(
     end: Instant,
 ) -> Result<Receipt, Stop> {
     let mut page = reader.page();
-    let (loader, moved) = {
+    let mut loader = None;
+    let mut moved = false;
+    // A move is no answer yet: the page can change its address and then be left.
+    for (bound, patience) in [
+        (BEGIN, Patience::ForEither),
+        (BEGIN_AFTER_MOVE, Patience::ForIt),
+    ] {
         let begun = page.wait_for(|page| {
             loader_of(page, mark, expected).is_some()
-                || page.moves > mark.moves
+                || (patience == Patience::ForEither && has_moved(page, mark, expected))
                 || page.crashed
                 || page.ended
         });
-        match timeout_at(end.min(Instant::now() + BEGIN), begun).await {
-            Ok(Ok(page)) => (loader_of(&page, mark, expected), page.moves > mark.moves),
-            Ok(Err(_)) | Err(_) => (None, false),
+        if let Ok(Ok(page)) = timeout_at(end.min(Instant::now() + bound), begun).await {
+            loader = loader_of(&page, mark, expected);
+            moved = has_moved(&page, mark, expected);
         }
-    };
+        if loader.is_some() || !moved {
+            break;
+        }
+    }
     alive(reader)?;
     let Some(loader) = loader else {
         // The page turned it into a move within the document, or took it back.
@@ -117,6 +148,8 @@ pub(crate) async fn follow(
             AppliedEffect::NoEffect
         }));
     };
+    let left = end.saturating_duration_since(Instant::now());
+    let end = end - TELLING.min(left / 10);
     loop {
         if let Some(fate) = fate_of(reader, mark, &loader, expected) {
             let effect = effect_of(reader, request, fate, &loader, expected);
@@ -132,11 +165,8 @@ pub(crate) async fn follow(
         match timeout_at(end, changed).await {
             Ok(true) => {}
             Ok(false) => return Err(lost(SessionError::Disconnected)),
-            Err(_) => {
-                return Err(lost(SessionError::Hung {
-                    stage: Stage::Dispatch,
-                }));
-            }
+            // It was carried out, and so it is told: only what it brings did not come in time.
+            Err(_) => return Ok(Receipt::Applied(AppliedEffect::DestinationFailed)),
         }
     }
 }
@@ -179,6 +209,18 @@ fn loader_of(page: &Page, mark: &Mark, expected: &Expected) -> Option<String> {
     named
         .or_else(|| fresh().next())
         .map(|started| started.loader.clone())
+}
+
+/// Whether the tab's own document moved to where the navigation was to lead.
+fn has_moved(page: &Page, mark: &Mark, expected: &Expected) -> bool {
+    let mut moves = page.moved_after(mark.moves);
+    let url = expected.url.as_deref().map(plain);
+    moves.any(|moved| url.is_none_or(|url| plain(moved) == url))
+}
+
+/// An address without its query and its fragment.
+pub(crate) fn place(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// An address without its fragment.

@@ -76,8 +76,12 @@ pub(crate) struct Page {
     loading: HashSet<String>,
     /// How many loads of frames inside have ended.
     pub(crate) loads: u64,
-    /// How often the address changed within the document.
+    /// How often the address of the tab's own document changed within it.
     pub(crate) moves: u64,
+    /// The latest of those addresses.
+    moved: Latest<String, KEPT>,
+    /// How many requests the tab's own process was seen to make.
+    pub(crate) asked: u64,
     /// The loader of the tab's own document that was parsed to its end last.
     pub(crate) parsed: String,
     /// The loader of the tab's own document that was loaded last.
@@ -106,6 +110,13 @@ impl Page {
     /// its requests is in flight: between its answer and its commit.
     pub(crate) fn frames_loading(&self) -> bool {
         !self.loading.is_empty()
+    }
+
+    /// The addresses that the tab's own document got after its first `count` moves.
+    pub(crate) fn moved_after(&self, count: u64) -> impl Iterator<Item = &str> {
+        let fresh = usize::try_from(self.moves.saturating_sub(count)).unwrap_or(usize::MAX);
+        let skip = self.moved.len().saturating_sub(fresh);
+        self.moved.iter().skip(skip).map(String::as_str)
     }
 
     fn end_load(&mut self, frame: &str) {
@@ -174,8 +185,16 @@ impl Page {
                     && let Some(url) = text("url")
                 {
                     url.clone_into(&mut self.main.url);
+                    self.moved.keep(url.to_owned());
+                    self.moves += 1;
                 }
-                self.moves += 1;
+            }
+            "Network.requestWillBeSent" => {
+                let url = params.pointer("/request/url").and_then(Value::as_str);
+                // The browser asks for a page's icon by itself, at a time of its own.
+                if url.is_some_and(|url| url.starts_with("http")) && text("type") != Some("Other") {
+                    self.asked += 1;
+                }
             }
             "Network.loadingFailed" => {
                 // The request of a document has its loader's id.

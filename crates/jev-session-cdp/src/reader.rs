@@ -184,16 +184,6 @@ impl Reader {
         Err(Lost::Edge(CdpError::Malformed))
     }
 
-    /// Calls into the world of the document of this loader, when it was entered before, without
-    /// waiting for what comes of it.
-    pub(crate) fn post(&self, loader: &str, method: Method, options: &Value) {
-        if let Some(context) = self.entered(loader) {
-            let params = world::call(context, method, options);
-            let session = Some(self.tab.session());
-            self.tab.connection().post(session, CALL, params);
-        }
-    }
-
     fn entered(&self, loader: &str) -> Option<i64> {
         let worlds = self.lock();
         let (entered, context) = worlds.entered.as_ref()?;

@@ -91,7 +91,9 @@ impl CdpSession {
         loop {
             let (committed, gone) = {
                 let page = page.borrow();
-                let committed = page.main.loader == loader && !page.main.error;
+                // The start page may have led on already, before anybody could see it stand there.
+                let stood = page.main.loader == loader || page.commits > 0;
+                let committed = stood && !page.main.error;
                 (committed, gone(&page))
             };
             if let Some(error) = gone {
@@ -409,5 +411,43 @@ impl Session for CdpSession {
             }
         };
         CloseReport { outcome, network }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jev_core::access::{AccessList, CanonicalUrl};
+    use jev_core::contract::Reach;
+    use jev_core::policy::ActionPolicy;
+
+    use super::*;
+    use crate::connection_tests::pair;
+
+    #[tokio::test]
+    async fn a_start_page_that_led_on_at_once_has_stood() {
+        let (connection, mut other) = pair();
+        other.permit(10);
+        let request = OpenRequest {
+            scope: Scope::new("u", "s", "t").unwrap(),
+            start: CanonicalUrl::parse("http://h/").unwrap(),
+            access: AccessList::parse(["http://h"]).unwrap(),
+            actions: ActionPolicy::read_only(),
+            reach: Reach::Document,
+        };
+        let session = CdpSession::scripted(Tab::scripted(&connection), request);
+        let browser = async {
+            let call = other.hear().await;
+            for (loader, url) in [("L", "http://h/"), ("M", "http://h/b")] {
+                let frame = json!({"id": "tab", "loaderId": loader, "url": url});
+                let params = json!({"frame": frame});
+                other.answer(
+                    &json!({"method": "Page.frameNavigated", "sessionId": "tab", "params": params}),
+                );
+            }
+            other.answer(&json!({"id": call["id"], "result": {"loaderId": "L"}}));
+        };
+        let end = Instant::now() + Duration::from_secs(2);
+        let (started, ()) = tokio::join!(session.start(end), browser);
+        assert_eq!(started, Ok(()));
     }
 }

@@ -67,6 +67,7 @@ pub(crate) async fn observe(
         if let Some(options) = options.as_object_mut() {
             options.insert("afresh".into(), json!(afresh));
             options.insert("off".into(), json!(off));
+            options.insert("trees".into(), json!(!reader.tab().is_treeless(&loader)));
         }
         let slow = match patient {
             Patience::Long => deadline,

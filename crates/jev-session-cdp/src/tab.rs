@@ -282,6 +282,11 @@ impl Tab {
         self.net.documents.of_loader(loader)
     }
 
+    /// Whether it is known of a document of its own that it declares no shadow trees.
+    pub(crate) fn is_treeless(&self, loader: &str) -> bool {
+        self.net.documents.is_treeless(loader)
+    }
+
     /// The latest about the tab's own document that is not a redirect.
     #[must_use]
     pub fn main_document(&self) -> Option<DocumentNews> {

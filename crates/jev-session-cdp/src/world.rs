@@ -85,6 +85,8 @@ pub(crate) enum Method {
     Arm,
     /// Says what came of it.
     Disarm,
+    /// Says whether the page is the one that was judged, before an action from outside.
+    Ground,
     /// Scrolls.
     Scroll,
     /// Scrolls a named part of the page.
@@ -107,6 +109,7 @@ impl Method {
             Self::Click => "click",
             Self::Arm => "arm",
             Self::Disarm => "disarm",
+            Self::Ground => "ground",
             Self::Scroll => "scroll",
             Self::ScrollArea => "scroll_area",
             Self::BeginFill => "begin_fill",
@@ -126,6 +129,7 @@ impl Method {
             | Self::Change
             | Self::Arm
             | Self::Disarm
+            | Self::Ground
             | Self::Scroll
             | Self::ScrollArea
             | Self::EndFill => false,
@@ -244,6 +248,7 @@ mod tests {
             Method::Change,
             Method::Arm,
             Method::Disarm,
+            Method::Ground,
             Method::Scroll,
             Method::ScrollArea,
             Method::EndFill,

@@ -242,6 +242,42 @@ async fn pages_without_scripts_are_read_and_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_scripts_a_frame_that_comes_late_is_seen() {
+    let site = Server::start(|asked| match asked.target.as_str() {
+        "/" => Reply::of(
+            "text/html",
+            "<title>Start</title><p>outside</p><iframe src=/slow></iframe>",
+        ),
+        // Longer than a look waits.
+        "/slow" => Reply::Later(Duration::from_millis(2500), "inside"),
+        _ => Reply::status(404),
+    })
+    .await
+    .unwrap();
+    let origin = site.origin();
+    let factory = CdpSessionFactory::new(SessionOptions {
+        scripts: PageScripts::Off,
+        ..SessionOptions::default()
+    });
+    let request = request(&format!("{origin}/"), &[&origin]);
+    let session = factory.open_session(request, BOUND).await.unwrap();
+    let first = session.observe(BOUND).await.unwrap();
+    assert!(!first.text.contains("inside"));
+    let end = tokio::time::Instant::now() + BOUND;
+    while !session
+        .observe(BOUND)
+        .await
+        .unwrap()
+        .text
+        .contains("inside")
+    {
+        assert!(tokio::time::Instant::now() < end);
+        session.wait(Duration::from_millis(100)).await.unwrap();
+    }
+    session.close(BOUND).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn frames_of_another_site_run_no_scripts_either() {
     let site = Server::start(|asked| match asked.target.as_str() {
         "/inside" => Reply::of(

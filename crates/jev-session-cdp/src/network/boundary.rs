@@ -10,10 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use jev_core::access::CanonicalUrl;
 use jev_core::error::FetchFault;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::counters::{Counted, NetworkCounters};
 use super::documents::{DocumentFate, DocumentNews, FrameKind};
-use super::fetch::{Fetched, Fetcher};
+use super::fetch::{Fetched, Fetcher, Lane};
 use super::filter::{Refusal, judge};
 use super::paused::{Paused, ResourceKind};
 use super::policy::{OwnCsp, PageScripts, TabPolicy};
@@ -60,7 +61,14 @@ pub(crate) struct Boundary {
     /// What belongs to no tab.
     pub(crate) counters: Arc<NetworkCounters>,
     /// Requests answered with a redirect whose next hop has not arrived yet.
-    hops: Mutex<HashMap<String, InFlight>>,
+    hops: Mutex<HashMap<String, Hop>>,
+}
+
+/// A request between two hops. Its other end hears when this goes.
+#[derive(Debug)]
+struct Hop {
+    _in_flight: InFlight,
+    _waits: oneshot::Sender<()>,
 }
 
 /// What follows a request.
@@ -133,7 +141,7 @@ impl Boundary {
         match self.tabs.of_frame(&paused.frame_id) {
             Some(tab) => {
                 // Counted before anything else is read, so that a page is never taken for quiet.
-                let in_flight = InFlight::begin(&tab);
+                let in_flight = InFlight::begin(&tab, paused.network_id.as_deref());
                 tokio::spawn(async move { boundary.handle(paused, tab, in_flight).await });
                 drop(last_hop);
             }
@@ -141,7 +149,7 @@ impl Boundary {
                 tokio::spawn(async move {
                     match boundary.tabs.owner_of(&paused.frame_id).await {
                         Owner::Tab(tab) => {
-                            let in_flight = InFlight::begin(&tab);
+                            let in_flight = InFlight::begin(&tab, paused.network_id.as_deref());
                             boundary.handle(paused, tab, in_flight).await;
                         }
                         Owner::Stranger(from) => {
@@ -156,11 +164,16 @@ impl Boundary {
         }
     }
 
-    /// Decides, unless the tab is closed meanwhile: then the request is failed at once.
+    /// Decides, unless the tab is closed or the page gives the request up meanwhile: then it is failed
+    /// at once.
     async fn handle(&self, paused: Paused, tab: Arc<TabNet>, in_flight: InFlight) {
         let next = tokio::select! {
             next = self.decide(&paused, &tab) => next,
             () = tab.closed() => {
+                self.fail(paused.session.as_ref(), &paused.request_id);
+                Next::Done
+            }
+            () = in_flight.given_up() => {
                 self.fail(paused.session.as_ref(), &paused.request_id);
                 Next::Done
             }
@@ -170,14 +183,19 @@ impl Boundary {
             Next::Hop => {
                 // Between two hops nothing is held, and still the page is not quiet.
                 let id = paused.request_id;
-                self.lock_hops().insert(id.clone(), in_flight);
-                tokio::time::sleep(BETWEEN_HOPS).await;
+                let (waits, gone) = oneshot::channel();
+                let hop = Hop {
+                    _in_flight: in_flight,
+                    _waits: waits,
+                };
+                self.lock_hops().insert(id.clone(), hop);
+                let _ = tokio::time::timeout(BETWEEN_HOPS, gone).await;
                 self.lock_hops().remove(&id);
             }
         }
     }
 
-    fn lock_hops(&self) -> MutexGuard<'_, HashMap<String, InFlight>> {
+    fn lock_hops(&self) -> MutexGuard<'_, HashMap<String, Hop>> {
         self.hops.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -204,8 +222,16 @@ impl Boundary {
         policy: &TabPolicy,
         fetcher: &Fetcher,
     ) -> Next {
+        let lane = if paused.resource_type == ResourceKind::Document
+            && tab.frame_kind(&paused.frame_id) == FrameKind::Main
+        {
+            Lane::Document
+        } else {
+            Lane::Rest
+        };
+        let headers = &paused.request.headers;
         match fetcher
-            .fetch(url, &paused.request.headers, &policy.caps, &tab.counters)
+            .fetch(url, headers, &policy.caps, &tab.counters, lane)
             .await
         {
             Ok(fetched) if is_download(paused, &fetched) => {
@@ -220,6 +246,10 @@ impl Boundary {
                 } else {
                     (DocumentFate::Answered { status }, Next::Done)
                 };
+                if lane == Lane::Document {
+                    tab.documents.read(paused.loader(), &fetched.body);
+                    tab.answered(paused.loader());
+                }
                 self.report(paused, tab, fate);
                 self.fulfil(paused, fetched, policy).await;
                 next

@@ -83,6 +83,8 @@ struct State {
     inside: Latest<DocumentNews, KEPT>,
     subscribers: Vec<mpsc::UnboundedSender<DocumentNews>>,
     closed: bool,
+    /// Loaders of the tab's own documents that declare no shadow tree.
+    treeless: Latest<String, KEPT>,
     /// Frames in which a document that was asked for stands, or is about to.
     standing: HashSet<String>,
 }
@@ -111,6 +113,20 @@ impl Documents {
             FrameKind::Child => &mut state.inside,
         };
         recent.keep(news);
+    }
+
+    /// Takes in the body of a document of the tab itself, before the browser does. Only here can a
+    /// closed shadow tree be told that the document declares: no script can look into one, nor see
+    /// that there is one.
+    pub(crate) fn read(&self, loader: &str, body: &[u8]) {
+        if !declares_trees(body) {
+            self.lock().treeless.keep(loader.to_owned());
+        }
+    }
+
+    /// Whether it is known of a document of the tab itself that it declares no shadow trees.
+    pub(crate) fn is_treeless(&self, loader: &str) -> bool {
+        self.lock().treeless.iter().any(|known| known == loader)
     }
 
     /// Whether a frame inside the tab has had a document of the list.
@@ -156,5 +172,64 @@ impl Documents {
         latest_first
             .find(|news| !matches!(news.fate, DocumentFate::Redirected { .. }))
             .cloned()
+    }
+}
+
+/// The attribute that makes a template a shadow tree. It can't be written with character references.
+const DECLARES: &[u8] = b"shadowrootmode";
+
+/// Whether a body may declare a shadow tree, in any encoding that browsers know: they all keep ASCII
+/// as it is, but for zeros between (UTF-16) and escapes of two more bytes (ISO-2022-JP).
+fn declares_trees(body: &[u8]) -> bool {
+    let mut matched = 0;
+    let mut escaped = 0_u8;
+    for byte in body {
+        match byte {
+            0 => continue,
+            0x1b => {
+                escaped = 2;
+                continue;
+            }
+            _ if escaped > 0 => {
+                escaped -= 1;
+                continue;
+            }
+            _ => {}
+        }
+        let byte = byte.to_ascii_lowercase();
+        // No beginning of the word stands again inside of it, but for its first letter.
+        matched = if DECLARES.get(matched) == Some(&byte) {
+            matched + 1
+        } else {
+            usize::from(DECLARES.first() == Some(&byte))
+        };
+        if matched == DECLARES.len() {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declared_trees_are_found_in_every_encoding() {
+        let wide: Vec<u8> = "<template SHADOWrootmode"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        for body in [
+            b"<template shadowrootmode=closed>".as_slice(),
+            b"shshadowrootmode",
+            b"shadow\x1b(Brootmode",
+            wide.as_slice(),
+        ] {
+            assert!(declares_trees(body));
+        }
+        for body in [b"".as_slice(), b"shadow root mode", b"shadowrootmod"] {
+            assert!(!declares_trees(body));
+        }
     }
 }

@@ -21,6 +21,19 @@ use super::resolve::{PinnedResolver, ResolveFault, check_literal};
 /// Fetches of one tab at the same time. With the size cap it bounds memory.
 const AT_ONCE: usize = 16;
 
+/// The same of the tab's own documents, besides: what a page asks for must not keep the tab on it. The
+/// browser wants one at a time, and may not yet have given up the last.
+const DOCUMENTS_AT_ONCE: usize = 2;
+
+/// What a fetch waits behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Other documents of the tab itself.
+    Document,
+    /// Everything else.
+    Rest,
+}
+
 /// Request headers that are not ours to copy: those of one connection, and the encodings, which
 /// the client offers by what it can decode.
 const DROPPED_FROM_REQUEST: &[&str] = &[
@@ -92,6 +105,7 @@ impl Fetched {
 pub(crate) struct Fetcher {
     client: Client,
     slots: Arc<Semaphore>,
+    documents: Arc<Semaphore>,
 }
 
 impl Fetcher {
@@ -108,6 +122,7 @@ impl Fetcher {
         Ok(Self {
             client,
             slots: Arc::new(Semaphore::new(AT_ONCE)),
+            documents: Arc::new(Semaphore::new(DOCUMENTS_AT_ONCE)),
         })
     }
 
@@ -119,11 +134,16 @@ impl Fetcher {
         headers: &Map<String, Value>,
         caps: &Caps,
         counters: &NetworkCounters,
+        lane: Lane,
     ) -> Result<Fetched, FetchFault> {
         check_literal(url.url().host())?;
         let whole = async {
             // Never closed, so an error can't happen; were it, the fetch would fail.
-            let slot = Arc::clone(&self.slots).acquire_owned().await;
+            let slots = match lane {
+                Lane::Document => &self.documents,
+                Lane::Rest => &self.slots,
+            };
+            let slot = Arc::clone(slots).acquire_owned().await;
             let slot = slot.map_err(|_| FetchFault::Broken)?;
             let request = self
                 .client

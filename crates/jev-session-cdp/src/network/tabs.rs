@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::counters::NetworkCounters;
 use super::documents::{Documents, FrameKind};
 use super::fetch::Fetcher;
 use super::policy::TabPolicy;
+use crate::latest::Latest;
 
 /// How long a request of a frame that nobody announced yet is held before it is refused. The
 /// announcement travels another way than the request and was seen up to some milliseconds later.
@@ -29,6 +30,26 @@ pub(crate) struct TabNet {
     pub(crate) in_flight: watch::Sender<u32>,
     closed: watch::Sender<bool>,
     requests: AtomicU64,
+    flying: Mutex<Flying>,
+}
+
+/// Documents of the tab itself whose answers are remembered until they are committed.
+const ANSWERS: usize = 16;
+
+/// The requests in flight, in the order in which they began.
+#[derive(Debug, Default)]
+struct Flying {
+    last: u64,
+    all: HashMap<u64, Flight>,
+    /// The loaders of documents of the tab itself that were answered, each with the last request
+    /// before its answer: those can't be its own.
+    answered: Latest<(String, u64), ANSWERS>,
+}
+
+#[derive(Debug)]
+struct Flight {
+    network_id: Option<String>,
+    given_up: Arc<Notify>,
 }
 
 impl TabNet {
@@ -48,6 +69,7 @@ impl TabNet {
             in_flight: watch::Sender::new(0),
             closed: watch::Sender::new(false),
             requests: AtomicU64::new(0),
+            flying: Mutex::default(),
         }
     }
 
@@ -71,6 +93,40 @@ impl TabNet {
         let _ = self.closed.subscribe().wait_for(|closed| *closed).await;
     }
 
+    fn flying(&self) -> MutexGuard<'_, Flying> {
+        self.flying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The page no longer wants what it asked for under this id.
+    pub(crate) fn give_up(&self, network_id: &str) {
+        for flight in self.flying().all.values() {
+            if flight.network_id.as_deref() == Some(network_id) {
+                flight.given_up.notify_one();
+            }
+        }
+    }
+
+    /// A document of the tab itself is about to be handed to the browser.
+    pub(crate) fn answered(&self, loader: &str) {
+        let mut flying = self.flying();
+        let last = flying.last;
+        flying.answered.keep((loader.to_owned(), last));
+    }
+
+    /// A document stands in the tab: whatever the one before it asked for, nobody wants any more.
+    pub(crate) fn committed(&self, loader: &str) {
+        let flying = self.flying();
+        let mut latest_first = flying.answered.iter().rev();
+        let Some((_, last)) = latest_first.find(|(known, _)| known == loader) else {
+            return;
+        };
+        for (number, flight) in &flying.all {
+            if number <= last && flight.network_id.as_deref() != Some(loader) {
+                flight.given_up.notify_one();
+            }
+        }
+    }
+
     /// Counts one more request; its number, from 1.
     pub(crate) fn next_request(&self) -> u64 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
@@ -79,18 +135,42 @@ impl TabNet {
 
 /// One request in flight: counted while this lives.
 #[derive(Debug)]
-pub(crate) struct InFlight(Arc<TabNet>);
+pub(crate) struct InFlight {
+    tab: Arc<TabNet>,
+    number: u64,
+    given_up: Arc<Notify>,
+}
 
 impl InFlight {
-    pub(crate) fn begin(tab: &Arc<TabNet>) -> Self {
+    pub(crate) fn begin(tab: &Arc<TabNet>, network_id: Option<&str>) -> Self {
         tab.in_flight.send_modify(|count| *count += 1);
-        Self(Arc::clone(tab))
+        let given_up = Arc::new(Notify::new());
+        let mut flying = tab.flying();
+        flying.last += 1;
+        let number = flying.last;
+        let flight = Flight {
+            network_id: network_id.map(str::to_owned),
+            given_up: Arc::clone(&given_up),
+        };
+        flying.all.insert(number, flight);
+        drop(flying);
+        Self {
+            tab: Arc::clone(tab),
+            number,
+            given_up,
+        }
+    }
+
+    /// Resolves when the page no longer wants it.
+    pub(crate) async fn given_up(&self) {
+        self.given_up.notified().await;
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0
+        self.tab.flying().all.remove(&self.number);
+        self.tab
             .in_flight
             .send_modify(|count| *count = count.saturating_sub(1));
     }

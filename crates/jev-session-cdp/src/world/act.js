@@ -10,10 +10,14 @@
     accepted: null, vetoed: false, loose: false, late: false, until: 0, news: 0, ...more,
   });
 
-  /** An action that came to nothing yet may still lead only where it may; any other is over. */
+  /**
+   * An action that came to nothing yet may still lead only where it may. So may the click of a link,
+   * whatever came of it: what was stopped once is tried again, and a first change says nothing of
+   * what follows. Any other is over.
+   */
   const release = (mine, came) => {
     if (armed !== mine) return;
-    if (came?.done === "nothing") {
+    if (came?.done === "nothing" || mine.href !== null) {
       mine.late = true;
       mine.until = now() + LATE_MOST;
       mine.news = news;
@@ -34,7 +38,29 @@
     return allow.some(([kind, text]) => (kind === "exact" ? plain === text : plain.startsWith(text)));
   };
 
+  const placeOf = (url) => url.split(/[?#]/, 1)[0];
+
+  /** Whether a navigation hands a form over, also one that only asks: its fields stand in the address. */
+  const handsOver = (event) => {
+    if (event.formData !== null) return true;
+    const from = event.sourceElement;
+    if (from instanceof Element) {
+      const tag = localNameOf.call(from);
+      if (tag === "form" || tag === "button" || tag === "input") return true;
+    }
+    if (from !== undefined || armed.href !== null) return false;
+    // A browser that does not say from where it came.
+    const to = placeOf(event.destination.url);
+    const leads = (form) => {
+      const action = getAttribute.call(form, "action") ?? "";
+      return URL.canParse(action, baseUriOf.call(form)) && placeOf(new URL(action, baseUriOf.call(form)).href) === to;
+    };
+    return [...documentQuery.call(doc, "form")].some(leads);
+  };
+
   const onNavigate = (event) => {
+    // An event that the page made itself leads nowhere and says nothing.
+    if (!event.isTrusted) return;
     wake("navigate");
     if (armed === null) return;
     if (armed.late) {
@@ -46,8 +72,10 @@
     const same = event.destination.sameDocument || event.hashChange;
     const wanted = armed.href !== null && withoutHash(url) === withoutHash(armed.href);
     const ok =
-      event.downloadRequest === null && event.formData === null &&
+      event.downloadRequest === null && (armed.host ? event.formData === null : !handsOver(event)) &&
       (wanted || ((same || armed.href === null) && permitted(url, armed.allow)));
+    // Such as the place scrolled to, kept in the history before a link is followed: not where it leads.
+    if (ok && same && !wanted && armed.href !== null && placeOf(url) === placeOf(location.href) && placeOf(url) !== placeOf(armed.href)) return;
     if (ok || !event.cancelable) {
       armed.accepted = { event, same, own: event.target === globalThis.navigation };
       if (!ok) armed.loose = true;
@@ -59,6 +87,7 @@
   };
 
   const onSubmit = (event) => {
+    if (!event.isTrusted) return;
     // The host may send a form by its own hand; where it goes is checked when it leaves.
     if (armed === null || armed.host || (armed.late && now() > armed.until)) return;
     event.preventDefault();
@@ -154,6 +183,8 @@
       href, allow, host, navigation: viewOf.call(ownerDocumentOf.call(el)).navigation,
       moved: () => places() !== place || !isConnectedOf.call(el) || recordOf(el, tag, addressOf(el, tag), "") !== record,
     });
+    attendDocument(doc);
+    attendDocument(ownerDocumentOf.call(el));
     armed = mine;
     let came = null;
     try {
@@ -197,6 +228,7 @@
     if (stale !== null) return JSON.stringify(stale);
     const place = places();
     const before = changes;
+    attendDocument(doc);
     armed = expecting({ allow: permit.allow, moved: () => places() !== place, before });
     return JSON.stringify({ done: "armed" });
   };
@@ -212,12 +244,19 @@
       return JSON.stringify(came);
     } finally {
       if (!late) release(mine, came);
-      else if (armed === mine && !options.keep) armed = null;
     }
   };
 
+  /** Whether the page is the one that was judged. What comes next is an action from outside. */
+  const ground = (permit) => {
+    const stale = staleGround(permit);
+    if (stale === null) armed = null;
+    return JSON.stringify(stale ?? { done: "armed" });
+  };
+
   const scroll = (permit) => {
-    if (permit.epoch !== epoch || document !== doc) return JSON.stringify({ stale: "document" });
+    const stale = staleGround(permit);
+    if (stale !== null) return JSON.stringify(stale);
     const at = mainScroller();
     if (at === null) return JSON.stringify({ moved: false });
     return scrollBy(at, at === scrollerOf.call(doc) ? innerHeight : clientHeightOf.call(at), permit.pages, permit.down);

@@ -1,9 +1,25 @@
   // Coming to rest: parsed, and no change for a while. A document that can't change by itself is at
   // rest once it is loaded.
-  const SCRIPT_TYPES = /^(?:|module|importmap|(?:text|application)\/(?:x-)?(?:java|ecma)script)$/i;
+  // The types that the standard takes for JavaScript, of which some browser once made a script.
+  const SCRIPT_TYPES =
+    /^(?:|module|importmap|(?:text|application)\/(?:x-)?(?:java|ecma)script|text\/(?:javascript1\.[0-5]|jscript|livescript))$/i;
 
-  /** Whether nothing in the document can act by itself. */
+  /** Something happened that no parser does: a script ran, wherever it is by now. */
+  let acted = false;
+  // Scripts take themselves away, and so does a handler: what stands there now tells nothing of them.
+  // Only a script can take away a node for good, or change an attribute.
+  const actors = new MutationObserver((records) => {
+    acted ||= records.some(
+      ({ type, removedNodes }) => type === "attributes" || [...removedNodes].some((node) => !isConnectedOf.call(node)),
+    );
+    if (acted) leave.call(actors);
+  });
+  const leave = MutationObserver.prototype.disconnect;
+  observe.call(actors, doc, { subtree: true, childList: true, attributes: true });
+
+  /** Whether nothing in the document can act by itself, or could. */
   const isStill = () => {
+    if (acted) return false;
     let seen = 0;
     for (const script of documentQuery.call(doc, "script")) {
       if ((seen += 1) > 50) return false;
@@ -59,8 +75,13 @@
   };
 
   /** Rests within `cap` milliseconds. `afresh`: the quiet begins now, for something has just come. */
-  const rest = async ({ quiet, cap, afresh, off }) => {
-    if (off) return { settled: readyStateOf.call(doc) === "complete", still: true };
+  const rest = async ({ quiet, cap, afresh, off, trees }) => {
+    if (off) {
+      const complete = readyStateOf.call(doc) === "complete";
+      // What becomes of a frame is not told here.
+      return { settled: complete, still: complete && queryOne.call(doc, "iframe,frame,object,embed") === null };
+    }
+    attendWindow(globalThis);
     const end = now() + cap;
     const left = () => Math.max(0, end - now());
     ticks = new WeakMap();
@@ -69,7 +90,8 @@
       const parsed = await hear(left(), (what) => (what === "parsed" ? true : undefined));
       if (parsed === null) return { settled: false, still: false };
     }
-    if (atWork(isStill)) {
+    // A closed tree that the document itself declares can't be searched for scripts.
+    if (!trees && atWork(isStill)) {
       if (readyStateOf.call(doc) !== "complete") {
         await hear(left(), (what) => (what === "loaded" ? true : undefined));
       }

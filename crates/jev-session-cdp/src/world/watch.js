@@ -57,18 +57,26 @@
     attended.add(root);
     observeNode(root);
   };
+  /** Again for one that is attended already: a page that opens its document anew ends all listening. */
   const attendDocument = (of) => {
-    if (attended.has(of)) return;
-    attended.add(of);
     const view = viewOf.call(of);
     if (view !== null) attendWindow(view);
+    if (attended.has(of)) return;
+    attended.add(of);
     if (readyStateOf.call(of) !== "loading" || of === doc) observeNode(of);
     else listen.call(view ?? of, "DOMContentLoaded", () => observeNode(of), { capture: true, once: true });
   };
   const attendWindow = (view) => {
     listen.call(view.navigation, "navigate", onNavigate);
     listen.call(view, "submit", onSubmit, { capture: true });
+    if (view !== globalThis) return;
+    listen.call(view, "DOMContentLoaded", onParsed, { capture: true });
+    listen.call(view, "load", onLoaded, { capture: true });
   };
+
+  // Not a timer: those are numbered for all worlds together, so that a page can stop ours and count them.
+  const ours = globalThis.scheduler;
+  const later = Scheduler.prototype.postTask;
 
   /** Waits until `test` answers something for what is heard, or the time is over. */
   const hear = (ms, test) =>
@@ -82,19 +90,17 @@
         if (answer !== undefined) done(answer);
       };
       waiters.add(waiter);
-      setTimeout(() => done(null), ms);
+      later.call(ours, () => done(null), { delay: ms });
     });
 
   /** When the document was parsed, or when this world came to know it; 0 before. */
   let parsedAt = readyStateOf.call(doc) === "loading" ? 0 : now();
-  listen.call(
-    globalThis,
-    "DOMContentLoaded",
-    () => {
-      parsedAt = now();
-      attendDocument(doc);
-      wake("parsed");
-    },
-    { capture: true, once: true },
-  );
-  listen.call(globalThis, "load", () => wake("loaded"), { capture: true, once: true });
+  const onParsed = (event) => {
+    if (!event.isTrusted) return;
+    parsedAt = now();
+    attendDocument(doc);
+    wake("parsed");
+  };
+  const onLoaded = (event) => {
+    if (event.isTrusted) wake("loaded");
+  };

@@ -1,9 +1,10 @@
 //! The part of the table that is about acting.
 
 use jev_core::receipt::{AppliedEffect, RejectCause, StaleCause};
+use jev_core::snapshot::Settled;
 
-use super::Expect::{Candidates, Labels, Leads, NoText, Path, Refused, Text, Title};
-use super::Step::{Change, Click, Crashes, Down, Look};
+use super::Expect::{Candidates, Labels, Leads, NoText, Path, Refused, Rest, Text, Title};
+use super::Step::{Back, Change, Click, Crashes, Down, Look, LookUntil};
 use super::{NAVIGATED, Outcome, PageCase, applied, rejected, stale};
 
 /// What becomes of actions.
@@ -183,8 +184,115 @@ pub const CASES: &[PageCase] = &[
         "the same after something was fetched first",
         &[
             Look(&[Labels(&["To the goal"])]),
-            Click("To the goal", rejected(RejectCause::Diverted)),
+            Click("To the goal", applied(AppliedEffect::DestinationRefused)),
             Look(&[Title("Diverted much later")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_again",
+        "the same tried again after it was stopped",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            LookUntil(&[Title("Diverted again"), Text("SEEN over")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_after_change",
+        "the same after the page has changed",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", applied(AppliedEffect::Changed)),
+            LookUntil(&[Title("Diverted after a change"), Text("SEEN over")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_after_nothing",
+        "the same after nothing came for a while",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", applied(AppliedEffect::NoEffect)),
+            LookUntil(&[Title("Diverted after nothing"), Text("SEEN over")]),
+        ],
+    ),
+    PageCase::new(
+        "diverted_sent",
+        "a click that asked for something before it was stopped was carried out",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", applied(AppliedEffect::DestinationRefused)),
+            Look(&[Title("Diverted, sent")]),
+        ],
+    ),
+    PageCase::new(
+        "rewritten",
+        "the same in a document that was opened anew, which ends all listening",
+        &[
+            Look(&[Text("SEEN first")]),
+            Change,
+            Look(&[Text("SEEN second"), Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            Look(&[Text("SEEN second")]),
+        ],
+    ),
+    PageCase::new(
+        "moved_then_left",
+        "an address changed in the click is not where the click led",
+        &[
+            Look(&[Labels(&["To the goal", "Named"])]),
+            Click("To the goal", applied(AppliedEffect::DestinationRefused)),
+            Look(&[Title("Moved, then left")]),
+            Click("Named", applied(AppliedEffect::DestinationRefused)),
+            Look(&[Title("Moved, then left")]),
+        ],
+    ),
+    PageCase::new(
+        "moved_elsewhere",
+        "a view under another address than the link's is not where it leads",
+        &[
+            Look(&[Text("SEEN first")]),
+            Click("To the goal", applied(AppliedEffect::DestinationRefused)),
+            Look(&[Text("SEEN second")]),
+        ],
+    ),
+    PageCase::new(
+        "back_moved",
+        "an address that moved makes going back and scrolling stale",
+        &[
+            Look(&[Labels(&["Next"])]),
+            Click("Next", NAVIGATED),
+            Look(&[Path("?next")]),
+            Change,
+            Back(stale(StaleCause::Url)),
+            Down(1, stale(StaleCause::Url)),
+            Look(&[Path("?moved")]),
+            Back(applied(AppliedEffect::SameDocument)),
+            Look(&[Path("?next")]),
+            Back(NAVIGATED),
+            Look(&[Path("/page/back_moved")]),
+        ],
+    ),
+    PageCase::new(
+        "form_by_button",
+        "a form that only asks, handed over by another control, is stopped",
+        &[
+            Look(&[Labels(&["Show more", "In a tree", "Gone"])]),
+            Click("Show more", rejected(RejectCause::Diverted)),
+            Look(&[]),
+            Click("In a tree", rejected(RejectCause::Diverted)),
+            Look(&[]),
+            Click("Gone", rejected(RejectCause::Diverted)),
+            Look(&[Title("Form by a button")]),
+        ],
+    )
+    .with_controls(&["Show more", "In a tree", "Gone"]),
+    PageCase::new(
+        "diverted_by_forgery",
+        "events that the page made itself end nothing",
+        &[
+            Look(&[Labels(&["To the goal"])]),
+            Click("To the goal", rejected(RejectCause::Diverted)),
+            Look(&[Title("Diverted by forgery")]),
         ],
     ),
     PageCase::new(
@@ -285,6 +393,25 @@ pub const CASES: &[PageCase] = &[
             Look(&[Title("Heavy")]),
             Click("To the goal", NAVIGATED),
             Look(&[Title("Goal")]),
+        ],
+    ),
+    PageCase::new(
+        "hanging",
+        "what a page asks for and never gets keeps nobody on it, nor the next page busy",
+        &[
+            Look(&[Rest(Settled::No), Labels(&["To the goal"])]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal"), Rest(Settled::Yes)]),
+            Look(&[Title("Goal"), Rest(Settled::Yes)]),
+        ],
+    ),
+    PageCase::new(
+        "hanging",
+        "what the page itself gives up is over",
+        &[
+            Look(&[Rest(Settled::No)]),
+            Change,
+            Look(&[Text("SEEN given up"), Rest(Settled::Yes)]),
         ],
     ),
     PageCase::new(

@@ -331,6 +331,67 @@ pub const CASES: &[PageCase] = &[
     )
     .in_window(),
     PageCase::new(
+        "script_gone",
+        "a script that took itself away can still act: nothing that was read is said again",
+        &[
+            Look(&[Text("SEEN 24 months"), Text("SEEN rest")]),
+            Look(&[Text("SEEN 24 months")]),
+            Changes,
+            Look(&[NoText("24 months"), Text("SEEN rest")]),
+        ],
+    ),
+    PageCase::new(
+        "script_renamed",
+        "the same of one that calls itself a text by now",
+        &[
+            Look(&[Text("SEEN 24 months"), Text("SEEN rest")]),
+            Look(&[Text("SEEN 24 months")]),
+            Changes,
+            Look(&[NoText("24 months"), Text("SEEN rest")]),
+        ],
+    ),
+    PageCase::new(
+        "script_old",
+        "the same of one of an old type",
+        &[
+            Look(&[Text("SEEN 24 months"), Text("SEEN rest")]),
+            Look(&[Text("SEEN 24 months")]),
+            Changes,
+            Look(&[NoText("24 months"), Text("SEEN rest")]),
+        ],
+    ),
+    PageCase::new(
+        "script_in_tree",
+        "the same of one in a closed shadow tree that the document declares",
+        &[
+            Look(&[Text("SEEN 24 months"), Text("SEEN rest")]),
+            Look(&[Text("SEEN 24 months")]),
+            Changes,
+            Look(&[NoText("24 months"), Text("SEEN rest")]),
+        ],
+    ),
+    PageCase::new(
+        "handler_gone",
+        "the same of a handler that took itself away",
+        &[
+            Look(&[Text("SEEN 24 months"), Text("SEEN rest")]),
+            Look(&[Text("SEEN 24 months")]),
+            Changes,
+            Look(&[NoText("24 months"), Text("SEEN rest")]),
+        ],
+    ),
+    PageCase::new(
+        "timers_cleared",
+        "a page that stops all timers does not stop ours",
+        &[
+            Look(&[Text("SEEN text"), Labels(&["To the goal", "More"])]),
+            Click("More", applied(AppliedEffect::Changed)),
+            Look(&[Text("SEEN more")]),
+            Click("To the goal", NAVIGATED),
+            Look(&[Title("Goal")]),
+        ],
+    ),
+    PageCase::new(
         "unseen_watcher",
         "a page can't see that it is looked at",
         &[
@@ -433,6 +494,7 @@ pub const CASES: &[PageCase] = &[
                 TitleHas("event focus"),
                 TitleHas("state"),
                 TitleHas("user activation"),
+                TitleHas("timers"),
             ]),
         ],
     ),

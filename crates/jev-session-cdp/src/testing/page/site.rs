@@ -52,6 +52,7 @@ fn answer(asked: &Asked, folder: &Path, elsewhere: &str) -> Reply {
             headers: vec![("content-disposition".into(), "attachment".into())],
             body: b"file".to_vec(),
         },
+        "/hang" => Reply::Silence,
         "/huge" => Reply::of("text/html", vec![b'x'; HUGE]),
         "/endless" => Reply::Endless,
         "/dribble" => Reply::Dribble(Duration::from_secs(1)),
