@@ -2,6 +2,7 @@
 //! answers into inputs. It owns the clock and the tasks; it knows no rule of a run.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ pub struct Ports {
     pub verifier: Arc<dyn Verifier>,
 }
 
-/// Watches a run. What it does or fails to do changes nothing in the run.
+/// Watches a run. What it does or fails to do changes nothing in the run; one that panics is told
+/// nothing more.
 pub trait Observer: Send {
     /// An input is about to be handled at this time.
     fn input(&mut self, _input: &Input, _at: Timestamp) {}
@@ -46,9 +48,25 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
+/// An observer whose panics end nothing but itself: it is told nothing more.
+struct Guarded<'a>(Option<&'a mut dyn Observer>);
+
+impl Guarded<'_> {
+    fn tell(&mut self, tell: impl FnOnce(&mut dyn Observer)) {
+        let Some(observer) = self.0.as_deref_mut() else {
+            return;
+        };
+        // Nothing of it is used again, in whatever state it is.
+        if catch_unwind(AssertUnwindSafe(|| tell(observer))).is_err() {
+            tracing::warn!("an observer panicked; it is told nothing more");
+            self.0 = None;
+        }
+    }
+}
+
 /// Several observers, told in order.
 #[derive(Default)]
-pub struct Observers<'a>(Vec<&'a mut dyn Observer>);
+pub struct Observers<'a>(Vec<Guarded<'a>>);
 
 impl<'a> Observers<'a> {
     /// Nobody yet.
@@ -60,7 +78,8 @@ impl<'a> Observers<'a> {
     /// Adds one, when there is one.
     #[must_use]
     pub fn with(mut self, observer: Option<&'a mut dyn Observer>) -> Self {
-        self.0.extend(observer);
+        self.0
+            .extend(observer.map(|observer| Guarded(Some(observer))));
         self
     }
 }
@@ -68,13 +87,13 @@ impl<'a> Observers<'a> {
 impl Observer for Observers<'_> {
     fn input(&mut self, input: &Input, at: Timestamp) {
         for observer in &mut self.0 {
-            observer.input(input, at);
+            observer.tell(|observer| observer.input(input, at));
         }
     }
 
     fn record(&mut self, record: &Record) {
         for observer in &mut self.0 {
-            observer.record(record);
+            observer.tell(|observer| observer.record(record));
         }
     }
 }
@@ -114,6 +133,7 @@ pub async fn resume(
         kinds: HashMap::new(),
         session: None,
     };
+    let mut observer = Guarded(Some(observer));
     let mut navigator = Navigator::resume(run, contract, carried);
     let (mut cancelled, mut lost) = (false, false);
     loop {
@@ -121,7 +141,7 @@ pub async fn resume(
             driver.start(effect);
         }
         while let Some(record) = navigator.poll_record() {
-            observer.record(&record);
+            observer.tell(|observer| observer.record(&record));
         }
         if let Some(report) = navigator.report() {
             // Nothing is left to close: the navigator has seen the close's answer or given it up.
@@ -157,7 +177,7 @@ pub async fn resume(
             driver.give_up_opening();
         }
         let now = Timestamp::since_start(driver.started.elapsed());
-        observer.input(&input, now);
+        observer.tell(|observer| observer.input(&input, now));
         navigator.handle(input, now);
     }
 }

@@ -41,7 +41,7 @@ fn every_page_is_in_the_table_and_every_case_has_its_page() {
         // A page inside another, like `frames.inner`, is no case of its own.
         .filter(|stem| !stem.contains('.'))
         .collect();
+    // A page may have several cases.
     let named: BTreeSet<String> = cases().iter().map(|case| case.name.to_owned()).collect();
     assert_eq!(pages, named);
-    assert_eq!(named.len(), cases().len());
 }

@@ -8,6 +8,7 @@ use jev_core::ids::Scope;
 use jev_core::permit::Permit;
 use jev_core::ports::{CloseReport, OpenRequest};
 use jev_core::receipt::{AppliedEffect, Receipt, UnknownCause};
+use jev_core::record::Event;
 use jev_core::snapshot::Snapshot;
 use jev_core::status::Status;
 use tokio::sync::Notify;
@@ -190,4 +191,49 @@ async fn a_cancel_does_not_wait_for_a_page_that_never_opens() {
     let (report, ()) = tokio::join!(running, cancelled);
     assert_eq!(report.status, Status::Cancelled);
     assert!(report.elapsed < Duration::from_millis(100), "{report:?}");
+}
+
+/// Breaks at the first intent, as one does that prints to a reader that went away.
+struct Breaking {
+    told: usize,
+}
+
+impl Observer for Breaking {
+    fn record(&mut self, record: &Record) {
+        self.told += 1;
+        if matches!(record.event, Event::Intent(..)) {
+            panic!("planted: an observer breaks");
+        }
+    }
+}
+
+#[derive(Default)]
+struct Counting(usize);
+
+impl Observer for Counting {
+    fn record(&mut self, _: &Record) {
+        self.0 += 1;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_breaks_changes_nothing() {
+    let world = World::default();
+    let (contract, ports) = parts(&world, Moment::Opens(Arc::default()));
+    let cancel = CancellationToken::new();
+    let (mut breaking, mut whole) = (Breaking { told: 0 }, Counting::default());
+    let mut observers = Observers::new()
+        .with(Some(&mut breaking))
+        .with(Some(&mut whole));
+    let report = run(RunId(1), contract.clone(), &ports, &mut observers, &cancel).await;
+    assert!(matches!(report.status, Status::Verified(_)), "{report:?}");
+    assert_eq!(report.actions(), 1);
+    // It was told nothing more; the other one was told everything.
+    drop(observers);
+    assert!(breaking.told < whole.0, "{} {}", breaking.told, whole.0);
+    // Alone it changes nothing either.
+    let mut breaking = Breaking { told: 0 };
+    let (_, ports) = parts(&World::default(), Moment::Opens(Arc::default()));
+    let report = run(RunId(2), contract, &ports, &mut breaking, &cancel).await;
+    assert!(matches!(report.status, Status::Verified(_)), "{report:?}");
 }
