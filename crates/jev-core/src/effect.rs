@@ -7,6 +7,7 @@ use crate::asking::Ask;
 use crate::ids::EffectId;
 use crate::permit::Permit;
 use crate::ports::{OpenRequest, VerifyRequest};
+use crate::question::Questionnaire;
 use crate::time::Timestamp;
 
 /// One thing to do. The answer must carry `id`. Not `Clone`: it may hold a permit.
@@ -57,6 +58,20 @@ impl EffectKind {
             Self::Verify(_) => "Verify",
             Self::Wait { .. } => "Wait",
             Self::Close { .. } => "Close",
+        }
+    }
+
+    /// What the judge is asked; `None` for any other effect.
+    #[must_use]
+    pub fn questionnaire(&self) -> Option<Questionnaire> {
+        match self {
+            Self::AskJudge(ask) => Some(ask.questionnaire()),
+            Self::Open(_)
+            | Self::Observe
+            | Self::Dispatch(_)
+            | Self::Verify(_)
+            | Self::Wait { .. }
+            | Self::Close { .. } => None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Verification: the independent verdict, its evidence, and the proof that alone makes a run VERIFIED.
 
+use std::mem::discriminant;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{GoalDigest, PageVersion};
@@ -35,13 +37,8 @@ pub struct Evidence {
 impl Evidence {
     /// Whether another piece quotes the same words from the same part of a page.
     fn says_as(&self, other: &Self) -> bool {
-        let same_part = match (self.place, other.place) {
-            (EvidencePlace::Text { .. }, EvidencePlace::Text { .. })
-            | (EvidencePlace::Title, EvidencePlace::Title)
-            | (EvidencePlace::Url, EvidencePlace::Url) => true,
-            (EvidencePlace::Text { .. } | EvidencePlace::Title | EvidencePlace::Url, _) => false,
-        };
-        same_part && self.quote == other.quote
+        // Where in the text it stands may have moved.
+        discriminant(&self.place) == discriminant(&other.place) && self.quote == other.quote
     }
 
     /// Whether the same words can still be seen on `snapshot` where this evidence says.

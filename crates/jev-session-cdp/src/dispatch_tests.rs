@@ -14,6 +14,7 @@ use jev_core::receipt::Receipt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::connection::Connection;
 use crate::connection_tests::{Other, pair};
 use crate::dispatch::{Dispatch, Stop};
 use crate::keys;
@@ -84,9 +85,8 @@ fn answer(call: &Value) -> Value {
     json!({"result": {"type": "string", "value": text}})
 }
 
-/// A session on a document of the loader `L`, whose calls end as it is said.
-fn session(cut: &'static str, say: Say) -> CdpSession {
-    let (connection, other) = pair();
+/// A session on whatever the other end of the connection says.
+pub(crate) fn scripted(connection: &Connection) -> CdpSession {
     let request = OpenRequest {
         scope: Scope::new("u", "s", "t").unwrap(),
         start: CanonicalUrl::parse("http://h/").unwrap(),
@@ -94,7 +94,13 @@ fn session(cut: &'static str, say: Say) -> CdpSession {
         actions: ActionPolicy::read_only(),
         reach: Reach::Document,
     };
-    let session = CdpSession::scripted(Tab::scripted(&connection), request);
+    CdpSession::scripted(Tab::scripted(connection), request)
+}
+
+/// A session on a document of the loader `L`, whose calls end as it is said.
+fn session(cut: &'static str, say: Say) -> CdpSession {
+    let (connection, other) = pair();
+    let session = scripted(&connection);
     let frame = json!({"id": "tab", "loaderId": "L", "url": "http://h/"});
     other.answer(
         &json!({"method": "Page.frameNavigated", "sessionId": "tab", "params": {"frame": frame}}),

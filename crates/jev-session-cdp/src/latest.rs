@@ -23,9 +23,11 @@ impl<T, const MOST: usize> Latest<T, MOST> {
         }
     }
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    /// Those after the first `count` of `total` that there were in all, oldest first; of them, those
+    /// that are not forgotten.
+    pub(crate) fn after(&self, count: u64, total: u64) -> impl DoubleEndedIterator<Item = &T> {
+        let fresh = usize::try_from(total.saturating_sub(count)).unwrap_or(usize::MAX);
+        self.0.iter().skip(self.0.len().saturating_sub(fresh))
     }
 
     /// All of them, oldest first.

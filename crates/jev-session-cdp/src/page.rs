@@ -53,9 +53,7 @@ impl<const MOST: usize> Begun<MOST> {
 
     /// Those after the first `count`, oldest first.
     pub(crate) fn after(&self, count: u64) -> impl Iterator<Item = &Started> {
-        let fresh = usize::try_from(self.count.saturating_sub(count)).unwrap_or(usize::MAX);
-        let skip = self.latest.len().saturating_sub(fresh);
-        self.latest.iter().skip(skip)
+        self.latest.after(count, self.count)
     }
 }
 
@@ -114,9 +112,7 @@ impl Page {
 
     /// The addresses that the tab's own document got after its first `count` moves.
     pub(crate) fn moved_after(&self, count: u64) -> impl Iterator<Item = &str> {
-        let fresh = usize::try_from(self.moves.saturating_sub(count)).unwrap_or(usize::MAX);
-        let skip = self.moved.len().saturating_sub(fresh);
-        self.moved.iter().skip(skip).map(String::as_str)
+        self.moved.after(count, self.moves).map(String::as_str)
     }
 
     fn end_load(&mut self, frame: &str) {

@@ -416,25 +416,15 @@ impl Session for CdpSession {
 
 #[cfg(test)]
 mod tests {
-    use jev_core::access::{AccessList, CanonicalUrl};
-    use jev_core::contract::Reach;
-    use jev_core::policy::ActionPolicy;
-
     use super::*;
     use crate::connection_tests::pair;
+    use crate::dispatch_tests::scripted;
 
     #[tokio::test]
     async fn a_start_page_that_led_on_at_once_has_stood() {
         let (connection, mut other) = pair();
         other.permit(10);
-        let request = OpenRequest {
-            scope: Scope::new("u", "s", "t").unwrap(),
-            start: CanonicalUrl::parse("http://h/").unwrap(),
-            access: AccessList::parse(["http://h"]).unwrap(),
-            actions: ActionPolicy::read_only(),
-            reach: Reach::Document,
-        };
-        let session = CdpSession::scripted(Tab::scripted(&connection), request);
+        let session = scripted(&connection);
         let browser = async {
             let call = other.hear().await;
             for (loader, url) in [("L", "http://h/"), ("M", "http://h/b")] {

@@ -265,15 +265,7 @@ impl Case {
             let twin = self.twin.poll_effect();
             differs |= twin.is_none_or(|twin| !same(&effect, &twin));
             self.played.coverage.effect(&effect.kind);
-            let asked = match &effect.kind {
-                EffectKind::AskJudge(ask) => Some(Arc::new(ask.questionnaire())),
-                EffectKind::Open(_)
-                | EffectKind::Observe
-                | EffectKind::Dispatch(_)
-                | EffectKind::Verify(_)
-                | EffectKind::Wait { .. }
-                | EffectKind::Close { .. } => None,
-            };
+            let asked = effect.kind.questionnaire().map(Arc::new);
             self.tell(|| format!("             > {}", wanted(&effect, asked.as_deref())));
             self.witness.effect(&effect, asked.as_ref());
             self.world.take(effect, asked.as_deref(), self.now);

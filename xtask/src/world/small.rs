@@ -429,15 +429,7 @@ impl State {
 
     fn drain(&mut self) {
         while let Some(effect) = self.navigator.poll_effect() {
-            let asked = match &effect.kind {
-                EffectKind::AskJudge(ask) => Some(Arc::new(ask.questionnaire())),
-                EffectKind::Open(_)
-                | EffectKind::Observe
-                | EffectKind::Dispatch(_)
-                | EffectKind::Verify(_)
-                | EffectKind::Wait { .. }
-                | EffectKind::Close { .. } => None,
-            };
+            let asked = effect.kind.questionnaire().map(Arc::new);
             self.witness.effect(&effect, asked.as_ref());
             self.waiting = waiting(effect, asked);
         }

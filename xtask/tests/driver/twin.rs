@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use jev_agent::Observer;
 use jev_core::contract::{Contract, Mode};
-use jev_core::effect::EffectKind;
 use jev_core::ids::RunId;
 use jev_core::input::Input;
 use jev_core::navigator::Navigator;
@@ -48,15 +47,7 @@ impl Twin {
 
     fn drain(&mut self) {
         while let Some(effect) = self.navigator.poll_effect() {
-            let asked = match &effect.kind {
-                EffectKind::AskJudge(ask) => Some(Arc::new(ask.questionnaire())),
-                EffectKind::Open(_)
-                | EffectKind::Observe
-                | EffectKind::Dispatch(_)
-                | EffectKind::Verify(_)
-                | EffectKind::Wait { .. }
-                | EffectKind::Close { .. } => None,
-            };
+            let asked = effect.kind.questionnaire().map(Arc::new);
             self.witness.effect(&effect, asked.as_ref());
         }
         while let Some(record) = self.navigator.poll_record() {

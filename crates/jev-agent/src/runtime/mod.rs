@@ -233,7 +233,15 @@ impl Runtime {
             None => None,
         };
         self.learn(&work, &reason, &recalled).await;
-        let last = work.reports.last();
+        // An earlier step's evidence is none for the task.
+        let output = work.reports.last().map(|report| {
+            let mut output = report.tool_output();
+            if output.status != reason.status() {
+                output.status = reason.status();
+                output.evidence.clear();
+            }
+            output
+        });
         let result = TaskResult {
             state: if matches!(reason.status(), Status::Verified(_)) {
                 TaskState::Completed
@@ -246,21 +254,10 @@ impl Runtime {
             judged: work.judged,
             judge: self.parts.decider.identity(),
             usage: work.usage,
-            // An earlier step's evidence is none for the task.
-            evidence: match last {
-                Some(report) if matches!(reason.status(), Status::Verified(_)) => {
-                    report.evidence().to_vec()
-                }
-                Some(_) | None => Vec::new(),
-            },
-            output: last.map(|report| {
-                let mut output = report.tool_output();
-                if output.status != reason.status() {
-                    output.status = reason.status();
-                    output.evidence.clear();
-                }
-                output
-            }),
+            evidence: output
+                .as_ref()
+                .map_or_else(Vec::new, |output| output.evidence.clone()),
+            output,
             plan: work.plan,
             close,
             elapsed: began.elapsed(),
@@ -366,11 +363,11 @@ impl Runtime {
                 .map_err(|_| Stop(Reason::OutsideStep))?;
             let spent = work.judged >= work.task.budgets.steps;
             // The page in front of us is verified all the same: that costs no judgment.
-            let unasked = Ports {
+            let unasked = spent.then(|| Ports {
                 judge: Arc::new(NoStepsLeft(identity)),
                 ..ports.clone()
-            };
-            let ports = if spent { &unasked } else { ports };
+            });
+            let ports = unasked.as_ref().unwrap_or(ports);
             self.runs += 1;
             let id = RunId(self.runs);
             let report = {

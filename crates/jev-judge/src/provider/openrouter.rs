@@ -5,7 +5,7 @@ use serde_json::Value;
 use jev_core::error::{AnswerFault, JudgeError};
 use jev_core::question::{Decision, Questionnaire};
 
-use super::typesafe::{is_jev, shown};
+use super::typesafe::{answered_by_jev, is_jev, shown};
 use super::{Provider, judge_status};
 use crate::client::{Verdict, plain_id};
 use crate::json;
@@ -113,17 +113,9 @@ impl Provider for OpenRouter {
             model: ModelRule::Requested(self.model.clone()),
             usage: UsageRule::Required,
         };
-        let decision = validate(questionnaire, body, &rules)?;
-        // An alias takes any version, but only of its own family.
-        let family = |name: &str| name.strip_prefix("typesafe/").unwrap_or(name).to_owned();
-        let strange = |answered: &str| !is_jev(&family(answered));
-        if self.model.starts_with("~typesafe/jev-")
-            && decision.model.as_deref().is_some_and(strange)
-        {
-            return Err(JudgeError::Protocol {
-                question: None,
-                fault: AnswerFault::Model,
-            });
+        let mut decision = validate(questionnaire, body, &rules)?;
+        if self.model.starts_with("~typesafe/jev-") {
+            decision = answered_by_jev(decision, "typesafe/")?;
         }
         // No header names the request here; the body does.
         let id = json::parse(body)

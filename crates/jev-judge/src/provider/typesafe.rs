@@ -76,16 +76,21 @@ impl Provider for TypeSafe {
     }
 
     fn decode(&self, questionnaire: &Questionnaire, body: &[u8]) -> Result<Decision, JudgeError> {
-        let decision = self.native.decode(questionnaire, body)?;
-        // An alias takes any version, but only of this family.
-        if decision.model.as_deref().is_none_or(is_jev) {
-            Ok(decision)
-        } else {
-            Err(JudgeError::Protocol {
-                question: None,
-                fault: AnswerFault::Model,
-            })
-        }
+        answered_by_jev(self.native.decode(questionnaire, body)?, "")
+    }
+}
+
+/// The decision, if a Jev answered, or nobody said who: an alias takes any version, but only of this
+/// family. `vendor` is what may stand before its id.
+pub(crate) fn answered_by_jev(decision: Decision, vendor: &str) -> Result<Decision, JudgeError> {
+    let bare = |name: &str| is_jev(name.strip_prefix(vendor).unwrap_or(name));
+    if decision.model.as_deref().is_none_or(bare) {
+        Ok(decision)
+    } else {
+        Err(JudgeError::Protocol {
+            question: None,
+            fault: AnswerFault::Model,
+        })
     }
 }
 

@@ -58,7 +58,10 @@ mod tests {
             }
             assert!(ended.contains(&name(number)));
         }
-        assert_eq!((ended.all.len(), ended.detached.len()), (KEPT, KEPT));
+        assert_eq!(
+            (ended.all.len(), ended.detached.iter().count()),
+            (KEPT, KEPT)
+        );
         assert!(!ended.contains(&name(0)));
     }
 }
